@@ -47,7 +47,8 @@ func (a *API) listActions(ctx context.Context, in *input.Paging) (api.ActionPage
 	p, err := actions.List(ctx, auth.ActionQuery{Cursor: in.Cursor, Limit: in.Limit})
 	out := api.ActionPage{Actions: make([]api.Action, len(p.Actions)), Next: p.Next}
 	for i, r := range p.Actions {
-		out.Actions[i] = api.Action{Sequence: r.Sequence, At: jsontime.At(r.At), Who: r.Who, What: r.What, Topic: r.Topic, Group: r.Group, Filter: r.Filter,
+		out.Actions[i] = api.Action{Sequence: r.Sequence, At: jsontime.At(r.At), Who: r.Who, What: r.What, Topic: r.Topic,
+			Group: r.Group, Filter: r.Filter,
 			Detail: r.Detail, Count: r.Count, Outcome: r.Outcome, RequestID: r.RequestID, Hash: r.Hash}
 	}
 	return out, err

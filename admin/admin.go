@@ -79,7 +79,8 @@ type API struct {
 // New checks the options and returns an API. It starts nothing: Run does.
 func New(o Options) (*API, error) {
 	if o.Broker == nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the admin API has no broker", "open one first, with open.URL for example", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "the admin API has no broker",
+			"open one first, with open.URL for example", nil)
 	}
 	if o.MaxStreams == 0 {
 		o.MaxStreams = defaultMaxStreams
@@ -119,8 +120,8 @@ func (a *API) open() error {
 	return err
 }
 
-// Run collects figures over time, and carries out operations, until ctx ends. It then returns nil. An API that is not run
-// answers all the same, but without series, and its operations wait for somebody else.
+// Run collects figures over time, and carries out operations, until ctx ends. It then returns nil. An API that is not
+// run answers all the same, but without series, and its operations wait for somebody else.
 func (a *API) Run(ctx context.Context) error {
 	w, err := operation.NewWorker(a.operations, operation.WorkerOptions{OnError: func(err error) {
 		a.log.WarnContext(ctx, "admin: operations wait", "error", err)

@@ -24,16 +24,23 @@ func (a *API) showBroker(ctx context.Context, _ *struct{}) (api.Broker, error) {
 	c := a.driver.Capabilities()
 	_, noLog := a.broker.Log()
 	u, err := a.driver.Usage(ctx)
-	return api.Broker{Driver: c.Driver, Environment: a.o.Environment, Version: a.o.Version, Capabilities: viewCapabilities(c), Log: noLog == nil,
-		Tail: a.canTail(), Guards: a.o.Guards != nil, Actions: a.o.Actions != nil, Alerts: a.o.Watch != nil, WeCom: a.o.WeCom != nil,
-		Usage: api.Usage{Memory: u.Memory, MemoryLimit: u.MemoryLimit, Disk: u.Disk, DiskFree: u.DiskFree, Connections: u.Connections}}, err
+	return api.Broker{Driver: c.Driver, Environment: a.o.Environment, Version: a.o.Version,
+		Capabilities: viewCapabilities(c), Log: noLog == nil,
+		Tail: a.canTail(), Guards: a.o.Guards != nil, Actions: a.o.Actions != nil, Alerts: a.o.Watch != nil,
+		WeCom: a.o.WeCom != nil,
+		Usage: api.Usage{Memory: u.Memory, MemoryLimit: u.MemoryLimit, Disk: u.Disk, DiskFree: u.DiskFree,
+			Connections: u.Connections}}, err
 }
 
 func viewCapabilities(c driver.Capabilities) api.Capabilities {
-	v := api.Capabilities{LeaseScope: string(c.LeaseScope), MinLease: api.Duration(c.MinLease), DefaultLease: api.Duration(c.DefaultLease),
-		KeyedPriority: string(c.KeyedPriority), Parallel: string(c.Parallel), Dedup: string(c.Dedup), IDWindow: api.Duration(c.IDWindow), Bound: string(c.Bound),
-		AtomicPublish: string(c.AtomicPublish), AtomicEmit: string(c.AtomicEmit), Counts: string(c.Counts), GetByID: string(c.GetByID),
-		PhysicalDelete: c.PhysicalDelete, History: string(c.History), Endings: c.Endings, Durability: c.Durability.String(), Levels: []string{},
+	v := api.Capabilities{LeaseScope: string(c.LeaseScope), MinLease: api.Duration(c.MinLease),
+		DefaultLease:  api.Duration(c.DefaultLease),
+		KeyedPriority: string(c.KeyedPriority), Parallel: string(c.Parallel), Dedup: string(c.Dedup),
+		IDWindow: api.Duration(c.IDWindow), Bound: string(c.Bound),
+		AtomicPublish: string(c.AtomicPublish), AtomicEmit: string(c.AtomicEmit), Counts: string(c.Counts),
+		GetByID:        string(c.GetByID),
+		PhysicalDelete: c.PhysicalDelete, History: string(c.History), Endings: c.Endings, Durability: c.Durability.String(),
+		Levels:  []string{},
 		MaxBody: c.MaxBody, SettleLag: api.Duration(c.SettleLag)}
 	for _, l := range c.Levels {
 		v.Levels = append(v.Levels, l.String())
@@ -44,8 +51,10 @@ func viewCapabilities(c driver.Capabilities) api.Capabilities {
 // showHealth gives a verdict on the whole system, with its reasons.
 func (a *API) showHealth(ctx context.Context, _ *struct{}) (api.Health, error) {
 	f := a.collector.Recent(ctx, recent)
-	h := api.Health{Status: string(f.Health.Status), QueueSize: f.Ready + f.Inflight + f.Waiting, Workers: len(f.Processes), Errors: []string{},
-		Reasons: []api.HealthReason{}, Uptime: api.Duration(time.Since(a.started).Round(time.Millisecond)), At: jsontime.At(f.At),
+	h := api.Health{Status: string(f.Health.Status), QueueSize: f.Ready + f.Inflight + f.Waiting,
+		Workers: len(f.Processes), Errors: []string{},
+		Reasons: []api.HealthReason{}, Uptime: api.Duration(time.Since(a.started).Round(time.Millisecond)),
+		At:            jsontime.At(f.At),
 		LastProcessed: jsontime.At(a.series.lastOut())}
 	for _, r := range f.Health.Reasons {
 		if r.Code == monitor.CodeUnreachable && f.Err != nil {
@@ -92,7 +101,8 @@ func (a *API) scale(ctx context.Context, in *scaleGroup) (api.Scale, error) {
 	}
 	i := slices.IndexFunc(s.Groups, func(g driver.GroupStats) bool { return g.Group == in.Group })
 	if i < 0 {
-		return api.Scale{}, driver.NewError(driver.ErrNotFound, "topic "+in.Topic+" has no such group", "see GET /api/v1/topics/"+in.Topic, nil)
+		return api.Scale{}, driver.NewError(driver.ErrNotFound, "topic "+in.Topic+" has no such group",
+			"see GET /api/v1/topics/"+in.Topic, nil)
 	}
 	members, err := cluster.Members(ctx, a.broker)
 	if err != nil {
@@ -101,8 +111,10 @@ func (a *API) scale(ctx context.Context, in *scaleGroup) (api.Scale, error) {
 	g := s.Groups[i]
 	q := monitor.Queue{Topic: in.Topic, Group: in.Group, Paused: s.Paused || g.Paused, Consumers: g.Consumers,
 		Ready: g.Ready, Inflight: g.Inflight, Waiting: g.Waiting, Dead: g.Dead, Oldest: g.Oldest}
-	advice := cluster.Advise(q, cluster.ScalePolicy{Min: in.Min, Max: in.Max, Load: cluster.LoadOf(members, in.Topic, in.Group)})
-	return api.Scale{Value: advice.Instances, Current: advice.Current, Verdict: string(advice.Verdict), Depth: g.Ready + g.Inflight + g.Waiting,
+	advice := cluster.Advise(q, cluster.ScalePolicy{Min: in.Min, Max: in.Max,
+		Load: cluster.LoadOf(members, in.Topic, in.Group)})
+	return api.Scale{Value: advice.Instances, Current: advice.Current, Verdict: string(advice.Verdict),
+		Depth:  g.Ready + g.Inflight + g.Waiting,
 		Oldest: api.Duration(g.Oldest), Reasons: list(advice.Reasons)}, nil
 }
 
@@ -117,7 +129,8 @@ func (a *API) showResult(ctx context.Context, in *resultPath) (api.Result, error
 	if err != nil {
 		return api.Result{}, err
 	}
-	v := api.Result{Topic: in.Topic, Group: in.Group, ID: in.ID, State: string(s.State), Attempt: s.Attempt, Error: s.Error, ContentType: s.ContentType, At: jsontime.At(s.At)}
+	v := api.Result{Topic: in.Topic, Group: in.Group, ID: in.ID, State: string(s.State), Attempt: s.Attempt,
+		Error: s.Error, ContentType: s.ContentType, At: jsontime.At(s.At)}
 	if p := s.Progress; p != (result.Step{}) {
 		v.Progress = &api.Step{Done: p.Done, Total: p.Total, Note: p.Note}
 	}
@@ -150,7 +163,8 @@ func (a *API) listTransactions(ctx context.Context, in *input.Paging) (api.Trans
 }
 
 func viewTransaction(t transaction.Transaction) api.Transaction {
-	v := api.Transaction{ID: t.ID, State: string(t.State), By: t.By, Done: t.Done, Kind: t.Kind, Subject: t.Subject, Count: t.Count,
+	v := api.Transaction{ID: t.ID, State: string(t.State), By: t.By, Done: t.Done, Kind: t.Kind, Subject: t.Subject,
+		Count:   t.Count,
 		Written: jsontime.At(t.Written), TTL: api.Duration(t.TTL), Halves: make([]api.Half, len(t.Halves))}
 	for i, h := range t.Halves {
 		v.Halves[i] = api.Half{Topic: h.Topic, ID: h.ID, Delay: api.Duration(h.Delay)}
@@ -168,7 +182,8 @@ func (a *API) commitTransaction(ctx context.Context, in *transactionPath, note *
 	return viewTransaction(t), err
 }
 
-func (a *API) rollBackTransaction(ctx context.Context, in *transactionPath, note *auth.Action) (api.Transaction, error) {
+func (a *API) rollBackTransaction(ctx context.Context, in *transactionPath, note *auth.Action) (api.Transaction,
+	error) {
 	note.Detail = in.ID
 	t, err := transaction.Rollback(ctx, a.broker, in.ID)
 	return viewTransaction(t), err

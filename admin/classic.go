@@ -16,8 +16,8 @@ import (
 	"github.com/ferrymq/ferry/operation/kinds"
 )
 
-// The classic routes, below /admin: short ones for scripts, which know a message by its id and a user by the key of their
-// messages. They do what those below /api/v1 do.
+// The classic routes, below /admin: short ones for scripts, which know a message by its id and a user by the key of
+// their messages. They do what those below /api/v1 do.
 
 type classicRetry struct {
 	ID    string `path:"messageID" maxLength:"128"`
@@ -43,10 +43,12 @@ func (a *API) classicRetry(ctx context.Context, in *classicRetry, note *auth.Act
 		note.Topic = topic
 		return a.replayOne(ctx, t, deadletter.ReplayOptions{}, note)
 	}
-	return api.Replayed{}, driver.NewError(driver.ErrNotFound, "no dead letter has this id", "see GET /admin/dlq/messages", nil)
+	return api.Replayed{}, driver.NewError(driver.ErrNotFound, "no dead letter has this id", "see GET /admin/dlq/messages",
+		nil)
 }
 
-// topicsFor returns the topics to look at for a letter: the one that is told, or those in which whoever asks may replay.
+// topicsFor returns the topics to look at for a letter: the one that is told, or those in which whoever asks may
+// replay.
 func (a *API) topicsFor(ctx context.Context, topic string) ([]string, error) {
 	if topic != "" {
 		return []string{topic}, may(ctx, auth.Operate, topic)
@@ -62,7 +64,8 @@ func (a *API) topicsFor(ctx context.Context, topic string) ([]string, error) {
 		}
 	}
 	if len(names) > mostSearched {
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("there are %d topics, too many to search", len(names)), "name the topic: ?topic=", nil)
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("there are %d topics, too many to search", len(names)),
+			"name the topic: ?topic=", nil)
 	}
 	return names, nil
 }
@@ -139,7 +142,8 @@ type classicPurge struct {
 	MaxAge string `query:"max_age" doc:"Also those that died longer ago: 168h" maxLength:"32"`
 }
 
-// classicPurge deletes the dead letters whose time to live was over; with an age those that are older, whatever they died of.
+// classicPurge deletes the dead letters whose time to live was over; with an age those that are older, whatever they
+// died of.
 func (a *API) classicPurge(ctx context.Context, in *classicPurge, note *auth.Action) (classicCount, error) {
 	note.Topic = in.Topic
 	l := kinds.Letters{Topic: in.Topic, State: driver.StateDead}
@@ -174,20 +178,24 @@ func (in *classicChange) reason() string {
 }
 
 func (a *API) classicUnblock(ctx context.Context, in *classicChange, note *auth.Action) error {
-	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error { return d.Unblock(ctx, in.Name, in.User, because(in.reason())) })
+	return a.changeKey(ctx, in.Key(), note,
+		func(d *guard.Admin) error { return d.Unblock(ctx, in.Name, in.User, because(in.reason())) })
 }
 
 func (a *API) classicWhitelist(ctx context.Context, in *classicChange, note *auth.Action) error {
-	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error { return d.Whitelist(ctx, in.Name, in.User, because(in.reason())) })
+	return a.changeKey(ctx, in.Key(), note,
+		func(d *guard.Admin) error { return d.Whitelist(ctx, in.Name, in.User, because(in.reason())) })
 }
 
 func (a *API) classicUnwhitelist(ctx context.Context, in *input.UserPath, note *auth.Action) error {
-	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error { return d.Unwhitelist(ctx, in.Name, in.User, because("")) })
+	return a.changeKey(ctx, in.Key(), note,
+		func(d *guard.Admin) error { return d.Unwhitelist(ctx, in.Name, in.User, because("")) })
 }
 
 // classicBlock keeps a user out for good.
 func (a *API) classicBlock(ctx context.Context, in *classicChange, note *auth.Action) error {
-	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error { return d.Block(ctx, in.Name, in.User, 0, because(in.reason())) })
+	return a.changeKey(ctx, in.Key(), note,
+		func(d *guard.Admin) error { return d.Block(ctx, in.Name, in.User, 0, because(in.reason())) })
 }
 
 type classicAdjust struct {
@@ -211,7 +219,8 @@ func (l classicLimit) rule() (guard.Rule, error) {
 	case l.PenaltyThreshold > 0:
 		r.Penalty = guard.Penalty{After: l.PenaltyThreshold, Block: time.Duration(l.BlockHours * float64(time.Hour))}
 	case l.BlockHours > 0:
-		return r, driver.NewError(driver.ErrInvalid, "block_hours without penalty_threshold blocks nobody", "say after how many violations, too", nil)
+		return r, driver.NewError(driver.ErrInvalid, "block_hours without penalty_threshold blocks nobody",
+			"say after how many violations, too", nil)
 	}
 	return r, nil
 }
@@ -223,12 +232,14 @@ func (a *API) classicAdjust(ctx context.Context, in *classicAdjust, note *auth.A
 		return err
 	}
 	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error {
-		return d.Override(ctx, in.Name, in.User, r, time.Duration(in.Body.DurationSeconds)*time.Second, because(in.Body.Reason))
+		return d.Override(ctx, in.Name, in.User, r, time.Duration(in.Body.DurationSeconds)*time.Second,
+			because(in.Body.Reason))
 	})
 }
 
 func (a *API) classicUnadjust(ctx context.Context, in *input.UserPath, note *auth.Action) error {
-	return a.changeKey(ctx, in.Key(), note, func(d *guard.Admin) error { return d.ClearOverride(ctx, in.Name, in.User, because("")) })
+	return a.changeKey(ctx, in.Key(), note,
+		func(d *guard.Admin) error { return d.ClearOverride(ctx, in.Name, in.User, because("")) })
 }
 
 type classicBlocked struct {

@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// viewWhole shows one message with its body decoded. Lists leave that out: a codec may ask a schema registry for each body.
+// viewWhole shows one message with its body decoded. Lists leave that out: a codec may ask a schema registry for each
+// body.
 func (a *API) viewWhole(ctx context.Context, topic string, e driver.Entry) api.Message {
 	v := a.viewEntry(ctx, topic, e)
 	if !auth.From(ctx).May(auth.Payload, topic) {

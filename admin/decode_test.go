@@ -44,12 +44,14 @@ func (r *rig) encoded(c codec.Codec) *ferry.Message {
 	return &ferry.Message{Topic: topic, ContentType: c.ContentType(), Body: body}
 }
 
-// TestBodiesAreDecoded: a body of a format that the server reads is shown as JSON beside its bytes; one that it cannot read says why.
+// TestBodiesAreDecoded: a body of a format that the server reads is shown as JSON beside its bytes; one that it cannot
+// read says why.
 func TestBodiesAreDecoded(t *testing.T) {
 	virtual(t, Options{Codecs: []codec.Codec{msgpack.Codec, cbor.Codec}}, func(r *rig) {
 		for _, c := range r.api.o.Codecs {
 			got := r.show(r.encoded(c))
-			if want := `{"card":"4111","id":7,"tags":{"a":"世界"}}`; got.Decoded != want || got.Undecoded != "" || len(got.BodyBase64) == 0 {
+			if want := `{"card":"4111","id":7,"tags":{"a":"世界"}}`; got.Decoded != want || got.Undecoded != "" ||
+				len(got.BodyBase64) == 0 {
 				t.Errorf("%s: %q, want %q; %q, %d bytes", c.ContentType(), got.Decoded, want, got.Undecoded, len(got.BodyBase64))
 			}
 			broken := r.encoded(c)

@@ -29,7 +29,8 @@ func TestCurlExamples(t *testing.T) {
 	server, token := serveTokens(t)
 	for line := range strings.Lines(block[1]) {
 		command := strings.TrimPrefix(strings.TrimSpace(line), "$ ")
-		c := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "curl ", "curl --fail-with-body --noproxy '*' ", 1))
+		c := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "curl ",
+			"curl --fail-with-body --noproxy '*' ", 1))
 		c.Env = append(os.Environ(), "FERRY="+server, "TOKEN="+token)
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", command, err, out)
@@ -37,7 +38,8 @@ func TestCurlExamples(t *testing.T) {
 	}
 }
 
-// serveTokens serves an API that knows its callers by token, on a broker with a topic, and returns a token for everything.
+// serveTokens serves an API that knows its callers by token, on a broker with a topic, and returns a token for
+// everything.
 func serveTokens(t *testing.T) (url, token string) {
 	t.Helper()
 	b, err := memory.Open(t.Context(), memory.Options{})

@@ -20,8 +20,8 @@ func (a *API) showIdentity(ctx context.Context, _ *struct{}) (api.Identity, erro
 	return out, nil
 }
 
-// patternsOf returns the patterns of the topics on which somebody has a scope. None: every topic, and what belongs to no
-// topic.
+// patternsOf returns the patterns of the topics on which somebody has a scope. None: every topic, and what belongs to
+// no topic.
 func patternsOf(who *auth.Identity, s auth.Scope) []string {
 	patterns := []string{}
 	for _, g := range who.Grants {

@@ -48,7 +48,8 @@ func whyGroup(s driver.TopicStats, g driver.GroupStats) string {
 	case g.Consumers == 0 && waits > 0:
 		return fmt.Sprintf("Nothing consumes it: %d messages wait. Check that a worker runs, and on this broker.", waits)
 	case g.Ready > 0 && g.Inflight == 0:
-		return fmt.Sprintf("%d messages are ready and its %d consumers hold none: they may be quiet, limited, or behind an open breaker.", g.Ready, g.Consumers)
+		return fmt.Sprintf("%d messages are ready and its %d consumers hold none: they may be quiet, limited, or behind an "+
+			"open breaker.", g.Ready, g.Consumers)
 	case g.Ready+g.Inflight > 0:
 		return fmt.Sprintf("%d messages are ready, %d are being handled.", g.Ready, g.Inflight)
 	case g.Waiting > 0:

@@ -30,11 +30,13 @@ func (a *API) listLetters(ctx context.Context, in *listLetters) (api.MessagePage
 	if err != nil {
 		return api.MessagePage{}, err
 	}
-	p, err := a.letters.Browse(ctx, deadletter.Query{Selection: sel, Cursor: in.Cursor, Limit: in.Limit, MaxScan: searchScan, MaxTime: searchTime})
+	p, err := a.letters.Browse(ctx, deadletter.Query{Selection: sel, Cursor: in.Cursor, Limit: in.Limit,
+		MaxScan: searchScan, MaxTime: searchTime})
 	if err != nil {
 		return api.MessagePage{}, err
 	}
-	page := api.MessagePage{Messages: make([]api.Message, len(p.Letters)), Scanned: p.Scanned, Total: p.Total, Faulty: p.Faulty, Next: p.Next}
+	page := api.MessagePage{Messages: make([]api.Message, len(p.Letters)), Scanned: p.Scanned, Total: p.Total,
+		Faulty: p.Faulty, Next: p.Next}
 	for i, l := range p.Letters {
 		page.Messages[i] = a.viewEntry(ctx, l.From, l.Entry)
 	}
@@ -64,9 +66,11 @@ func (a *API) tallyLetters(ctx context.Context, in *tallyLetters) (api.Tally, er
 }
 
 func viewTally(t deadletter.Tally) api.Tally {
-	v := api.Tally{Matched: t.Matched, Buckets: make([]api.Bucket, len(t.Buckets)), Others: t.Others, Faulty: t.Faulty, Scanned: t.Scanned, Total: t.Total, Next: t.Next}
+	v := api.Tally{Matched: t.Matched, Buckets: make([]api.Bucket, len(t.Buckets)), Others: t.Others, Faulty: t.Faulty,
+		Scanned: t.Scanned, Total: t.Total, Next: t.Next}
 	for i, b := range t.Buckets {
-		v.Buckets[i] = api.Bucket{Count: b.Count, Topic: b.Topic, Group: b.Group, Reason: string(b.Reason), Fingerprint: b.Fingerprint, Key: b.Key, Day: b.Day,
+		v.Buckets[i] = api.Bucket{Count: b.Count, Topic: b.Topic, Group: b.Group, Reason: string(b.Reason),
+			Fingerprint: b.Fingerprint, Key: b.Key, Day: b.Day,
 			Bytes: b.Bytes, FirstDied: jsontime.At(b.First), LastDied: jsontime.At(b.Last)}
 	}
 	return v
@@ -104,10 +108,12 @@ func (a *API) replayLetter(ctx context.Context, in *replayLetter, note *auth.Act
 	if err != nil {
 		return api.Replayed{}, err
 	}
-	return a.replayOne(ctx, in.Target(), deadletter.ReplayOptions{To: o.To, ToGroup: o.ToGroup, After: time.Duration(o.After), Edit: edit}, note)
+	return a.replayOne(ctx, in.Target(), deadletter.ReplayOptions{To: o.To, ToGroup: o.ToGroup,
+		After: time.Duration(o.After), Edit: edit}, note)
 }
 
-// mayChange returns a problem if a replay would show whoever asks what they may not see: by patching bodies, or in another topic.
+// mayChange returns a problem if a replay would show whoever asks what they may not see: by patching bodies, or in
+// another topic.
 func (a *API) mayChange(ctx context.Context, topic, to string, patch bool) error {
 	m := a.maskOf(topic)
 	if patch {
@@ -122,7 +128,8 @@ func (a *API) mayChange(ctx context.Context, topic, to string, patch bool) error
 }
 
 // replayOne replays the death of a letter that is there now.
-func (a *API) replayOne(ctx context.Context, t driver.Target, o deadletter.ReplayOptions, note *auth.Action) (api.Replayed, error) {
+func (a *API) replayOne(ctx context.Context, t driver.Target, o deadletter.ReplayOptions,
+	note *auth.Action) (api.Replayed, error) {
 	l, err := a.letters.Get(ctx, t)
 	if err != nil {
 		return api.Replayed{}, err
@@ -203,10 +210,12 @@ type exportLetters struct {
 	Format string `query:"format" enum:"ndjson,csv,json" default:"ndjson" doc:"ndjson, which an import reads; csv for spreadsheets; json as one list"`
 }
 
-// exportLetters writes letters as they are found. What is masked cannot be exported: a file that hides parts is no copy.
+// exportLetters writes letters as they are found. What is masked cannot be exported: a file that hides parts is no
+// copy.
 func (a *API) exportLetters(ctx context.Context, in *exportLetters, w *writer) error {
 	if m := a.maskOf(in.Topic); len(m.Fields)+len(m.Headers) > 0 {
-		return unseen("the server masks parts of these messages, so that they are not exported", "export them with ferry dlq export, on the broker itself")
+		return unseen("the server masks parts of these messages, so that they are not exported",
+			"export them with ferry dlq export, on the broker itself")
 	}
 	sel, err := a.selection(ctx, in.Letters)
 	if err != nil {
@@ -278,7 +287,8 @@ type importLetters struct {
 // importLetters publishes letters that an export wrote, as messages to be handled.
 func (a *API) importLetters(ctx context.Context, in *importLetters, note *auth.Action) (api.Imported, error) {
 	note.Topic = in.Topic
-	r, err := a.letters.Import(ctx, bytes.NewReader(in.RawBody), deadletter.ImportOptions{To: in.Topic, EveryGroup: in.EveryGroup, RawBody: in.KeepBody, DryRun: in.DryRun})
+	r, err := a.letters.Import(ctx, bytes.NewReader(in.RawBody),
+		deadletter.ImportOptions{To: in.Topic, EveryGroup: in.EveryGroup, RawBody: in.KeepBody, DryRun: in.DryRun})
 	note.Count = int64(r.Published)
 	return api.Imported{Lines: r.Lines, Published: r.Published, Present: r.Present, Duplicates: r.Duplicates}, err
 }

@@ -24,15 +24,18 @@ func TestLetters(t *testing.T) {
 		}
 		var tally api.Tally
 		r.get(api.Base+"/dead/tally?by=reason", &tally)
-		if tally.Matched != 5 || len(tally.Buckets) != 2 || tally.Buckets[0].Count != 3 || tally.Buckets[0].Reason != "timeout" {
+		if tally.Matched != 5 || len(tally.Buckets) != 2 || tally.Buckets[0].Count != 3 ||
+			tally.Buckets[0].Reason != "timeout" {
 			t.Errorf("tallied %+v", tally)
 		}
 		patch := []api.PatchStep{{Op: "replace", Path: "/n", Value: json.RawMessage("null")}}
 		var done api.Replayed
-		r.ask(http.StatusOK, "POST", letterPath(ids[0])+"/replay", api.ReplayOne{Edit: &api.Edit{Patch: patch, Headers: map[string]string{"edited": "yes"}}}, &done)
+		r.ask(http.StatusOK, "POST", letterPath(ids[0])+"/replay",
+			api.ReplayOne{Edit: &api.Edit{Patch: patch, Headers: map[string]string{"edited": "yes"}}}, &done)
 		var v api.Views
 		r.get(api.Base+"/topics/"+topic+"/messages/"+ids[0], &v)
-		if m := v.Messages[0]; done.Done != 1 || m.State != "ready" || m.Headers["edited"] != "yes" || !strings.Contains(*m.Body, `"n":null`) {
+		if m := v.Messages[0]; done.Done != 1 || m.State != "ready" || m.Headers["edited"] != "yes" ||
+			!strings.Contains(*m.Body, `"n":null`) {
 			t.Errorf("replayed %+v: %+v", done, m)
 		}
 		r.refused(http.StatusConflict, "POST", letterPath(ids[0])+"/replay", nil)
@@ -48,10 +51,12 @@ func TestExportsComeBack(t *testing.T) {
 		ids := r.kill(2, "timeout")
 		lines := r.do("GET", api.Base+"/dead/export?topic="+topic, "", nil).Body.String()
 		var list []map[string]any
-		if err := json.Unmarshal(r.do("GET", api.Base+"/dead/export?format=json", "", nil).Body.Bytes(), &list); err != nil || len(list) != 2 {
+		if err := json.Unmarshal(r.do("GET", api.Base+"/dead/export?format=json", "", nil).Body.Bytes(), &list); err != nil ||
+			len(list) != 2 {
 			t.Errorf("as a list: %d, %v", len(list), err)
 		}
-		if err := json.Unmarshal(r.do("GET", api.Base+"/dead/export?format=json&where=attempts+%3E+9", "", nil).Body.Bytes(), &list); err != nil || len(list) != 0 {
+		if err := json.Unmarshal(r.do("GET", api.Base+"/dead/export?format=json&where=attempts+%3E+9", "", nil).Body.Bytes(),
+			&list); err != nil || len(list) != 0 {
 			t.Errorf("an empty list: %d, %v", len(list), err)
 		}
 		csv := r.do("GET", "/admin/dlq/export?format=csv", "", nil)
@@ -88,7 +93,8 @@ func TestBulk(t *testing.T) {
 		defer r.run()()
 		r.kill(4, "timeout")
 		r.kill(1, "fatal")
-		many := api.ReplayMany{SelectLetters: api.SelectLetters{Topic: topic, Where: `reason == "timeout"`}, Bulk: api.Bulk{DryRun: true}}
+		many := api.ReplayMany{SelectLetters: api.SelectLetters{Topic: topic, Where: `reason == "timeout"`},
+			Bulk: api.Bulk{DryRun: true}}
 		var op api.Operation
 		r.ask(http.StatusOK, "POST", api.Base+"/dead/replay", many, &op)
 		if op = r.finished(op); op.State != "done" || op.Done != 4 || !op.DryRun || op.By != "user ann" {
@@ -119,12 +125,14 @@ func TestBulk(t *testing.T) {
 		if len(page.Operations) != 0 {
 			t.Errorf("whoever sees mails sees %d operations on orders", len(page.Operations))
 		}
-		r.as(auth.Grant{Role: auth.Operator, Topics: []string{"mails"}}).refused(http.StatusForbidden, "GET", api.Base+"/operations/"+op.ID, nil)
+		r.as(auth.Grant{Role: auth.Operator, Topics: []string{"mails"}}).refused(http.StatusForbidden, "GET",
+			api.Base+"/operations/"+op.ID, nil)
 		r.refused(http.StatusConflict, "POST", api.Base+"/operations/"+op.ID+"/cancel", nil)
 		var actions api.ActionPage
 		r.get(api.Base+"/actions", &actions)
 		last := actions.Actions[len(actions.Actions)-2]
-		if last.What != "letter.replay" || last.Filter != `reason == "timeout"` || last.Who != "user ann" || last.Outcome != auth.Done || last.RequestID == "" {
+		if last.What != "letter.replay" || last.Filter != `reason == "timeout"` || last.Who != "user ann" ||
+			last.Outcome != auth.Done || last.RequestID == "" {
 			t.Errorf("recorded %+v", last)
 		}
 		var whole api.ActionVerdict
@@ -143,7 +151,8 @@ func TestDeniedCallsAreRecorded(t *testing.T) {
 		r.refused(http.StatusNotFound, "POST", api.Base+"/topics/nothing/pause", nil)
 		var p api.ActionPage
 		r.get(api.Base+"/actions", &p)
-		if len(p.Actions) != 2 || p.Actions[1].Outcome != auth.Denied || p.Actions[1].Who != "user bob" || p.Actions[0].Outcome != auth.Failed {
+		if len(p.Actions) != 2 || p.Actions[1].Outcome != auth.Denied || p.Actions[1].Who != "user bob" ||
+			p.Actions[0].Outcome != auth.Failed {
 			t.Errorf("recorded %+v", p.Actions)
 		}
 	})

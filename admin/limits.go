@@ -39,7 +39,8 @@ func (a *API) listKeys(ctx context.Context, in *listKeys) (api.LimitKeys, error)
 }
 
 func viewKey(s guard.Status) api.LimitKey {
-	v := api.LimitKey{Limit: s.Limit, Key: s.Key, Rule: viewRule(s.Rule), Used: s.Used, Violations: s.Violations, Level: s.Level,
+	v := api.LimitKey{Limit: s.Limit, Key: s.Key, Rule: viewRule(s.Rule), Used: s.Used, Violations: s.Violations,
+		Level:       s.Level,
 		Whitelisted: s.Whitelisted, Actor: s.Actor, Reason: s.Reason}
 	if o := s.Override; o != nil {
 		v.Override = &api.Override{Rule: viewRule(o.Rule), Until: jsontime.At(o.Until)}
@@ -57,7 +58,8 @@ func viewRule(r guard.Rule) *api.Rule {
 	}
 	v := &api.Rule{Limit: r.Limit, Window: api.Duration(r.Window), Burst: r.Burst, Unlimited: r.Unlimited}
 	if p := r.Penalty; p != (guard.Penalty{}) {
-		v.Penalty = &api.Penalty{After: p.After, Block: api.Duration(p.Block), Factor: p.Factor, Max: api.Duration(p.Max), History: api.Duration(p.History)}
+		v.Penalty = &api.Penalty{After: p.After, Block: api.Duration(p.Block), Factor: p.Factor, Max: api.Duration(p.Max),
+			History: api.Duration(p.History)}
 	}
 	return v
 }
@@ -65,7 +67,8 @@ func viewRule(r guard.Rule) *api.Rule {
 func ruleOf(r api.Rule) guard.Rule {
 	out := guard.Rule{Limit: r.Limit, Window: time.Duration(r.Window), Burst: r.Burst, Unlimited: r.Unlimited}
 	if p := r.Penalty; p != nil {
-		out.Penalty = guard.Penalty{After: p.After, Block: time.Duration(p.Block), Factor: p.Factor, Max: time.Duration(p.Max), History: time.Duration(p.History)}
+		out.Penalty = guard.Penalty{After: p.After, Block: time.Duration(p.Block), Factor: p.Factor,
+			Max: time.Duration(p.Max), History: time.Duration(p.History)}
 	}
 	return out
 }
@@ -90,7 +93,8 @@ func (a *API) checkKey(ctx context.Context, in *input.KeyPath) (api.LimitVerdict
 }
 
 // changeKey does something to a key in the name of whoever asks.
-func (a *API) changeKey(ctx context.Context, in input.KeyPath, note *auth.Action, change func(*guard.Admin) error) error {
+func (a *API) changeKey(ctx context.Context, in input.KeyPath, note *auth.Action,
+	change func(*guard.Admin) error) error {
 	note.Detail = in.Limit + " " + in.Key
 	d, err := a.desk(ctx)
 	if err != nil {
@@ -120,15 +124,18 @@ type keyBecause struct {
 }
 
 func (a *API) unblockKey(ctx context.Context, in *keyBecause, note *auth.Action) error {
-	return a.changeKey(ctx, in.KeyPath, note, func(d *guard.Admin) error { return d.Unblock(ctx, in.Limit, in.Key, because(in.Reason)) })
+	return a.changeKey(ctx, in.KeyPath, note,
+		func(d *guard.Admin) error { return d.Unblock(ctx, in.Limit, in.Key, because(in.Reason)) })
 }
 
 func (a *API) whitelistKey(ctx context.Context, in *keyBecause, note *auth.Action) error {
-	return a.changeKey(ctx, in.KeyPath, note, func(d *guard.Admin) error { return d.Whitelist(ctx, in.Limit, in.Key, because(in.Reason)) })
+	return a.changeKey(ctx, in.KeyPath, note,
+		func(d *guard.Admin) error { return d.Whitelist(ctx, in.Limit, in.Key, because(in.Reason)) })
 }
 
 func (a *API) unwhitelistKey(ctx context.Context, in *keyBecause, note *auth.Action) error {
-	return a.changeKey(ctx, in.KeyPath, note, func(d *guard.Admin) error { return d.Unwhitelist(ctx, in.Limit, in.Key, because(in.Reason)) })
+	return a.changeKey(ctx, in.KeyPath, note,
+		func(d *guard.Admin) error { return d.Unwhitelist(ctx, in.Limit, in.Key, because(in.Reason)) })
 }
 
 type overrideKey struct {
@@ -143,7 +150,8 @@ func (a *API) overrideKey(ctx context.Context, in *overrideKey, note *auth.Actio
 }
 
 func (a *API) clearOverride(ctx context.Context, in *keyBecause, note *auth.Action) error {
-	return a.changeKey(ctx, in.KeyPath, note, func(d *guard.Admin) error { return d.ClearOverride(ctx, in.Limit, in.Key, because(in.Reason)) })
+	return a.changeKey(ctx, in.KeyPath, note,
+		func(d *guard.Admin) error { return d.ClearOverride(ctx, in.Limit, in.Key, because(in.Reason)) })
 }
 
 func (a *API) listRules(ctx context.Context, _ *struct{}) (api.LimitRules, error) {
@@ -154,7 +162,8 @@ func (a *API) listRules(ctx context.Context, _ *struct{}) (api.LimitRules, error
 	all, err := d.Rules(ctx)
 	out := api.LimitRules{Rules: make([]api.LimitRule, len(all))}
 	for i, r := range all {
-		out.Rules[i] = api.LimitRule{Limit: r.Limit, Group: r.Group, Rule: viewRule(r.Rule), At: jsontime.At(r.At), Actor: r.Actor, Reason: r.Reason}
+		out.Rules[i] = api.LimitRule{Limit: r.Limit, Group: r.Group, Rule: viewRule(r.Rule), At: jsontime.At(r.At),
+			Actor: r.Actor, Reason: r.Reason}
 	}
 	return out, err
 }
@@ -177,11 +186,13 @@ type ruleBecause struct {
 }
 
 func (a *API) clearRule(ctx context.Context, in *ruleBecause, note *auth.Action) error {
-	return a.changeRule(ctx, in.RulePath, note, func(d *guard.Admin) error { return d.ClearRule(ctx, in.Limit, in.Group, because(in.Reason)) })
+	return a.changeRule(ctx, in.RulePath, note,
+		func(d *guard.Admin) error { return d.ClearRule(ctx, in.Limit, in.Group, because(in.Reason)) })
 }
 
 // changeRule does something to the rule of a limit in the name of whoever asks.
-func (a *API) changeRule(ctx context.Context, in input.RulePath, note *auth.Action, change func(*guard.Admin) error) error {
+func (a *API) changeRule(ctx context.Context, in input.RulePath, note *auth.Action,
+	change func(*guard.Admin) error) error {
 	note.Detail = strings.TrimSpace(in.Limit + " " + in.Group)
 	d, err := a.desk(ctx)
 	if err != nil {
@@ -202,7 +213,8 @@ func (a *API) listChanges(ctx context.Context, in *listChanges) (api.LimitChange
 	all, err := d.Audit(ctx, in.Limit)
 	out := api.LimitChanges{Changes: make([]api.LimitChange, len(all))}
 	for i, c := range all {
-		out.Changes[i] = api.LimitChange{At: jsontime.At(c.At), Actor: c.Actor, Reason: c.Reason, Action: string(c.Action), Limit: c.Limit, Group: c.Group, Key: c.Key,
+		out.Changes[i] = api.LimitChange{At: jsontime.At(c.At), Actor: c.Actor, Reason: c.Reason, Action: string(c.Action),
+			Limit: c.Limit, Group: c.Group, Key: c.Key,
 			For: api.Duration(c.For), Rule: viewRule(c.Rule)}
 	}
 	return out, err
@@ -216,7 +228,8 @@ func (a *API) listBreakers(ctx context.Context, _ *struct{}) (api.Breakers, erro
 	all, err := d.Breakers(ctx)
 	out := api.Breakers{Breakers: make([]api.Breaker, len(all))}
 	for i, b := range all {
-		out.Breakers[i] = api.Breaker{Name: b.Name, Instance: b.Instance, State: string(b.State), Forced: b.Forced, Since: jsontime.At(b.Since), Seen: jsontime.At(b.Seen),
+		out.Breakers[i] = api.Breaker{Name: b.Name, Instance: b.Instance, State: string(b.State), Forced: b.Forced,
+			Since: jsontime.At(b.Since), Seen: jsontime.At(b.Seen),
 			Requests: b.Requests, Failures: b.Failures, InARow: b.InARow, Successes: b.Successes}
 	}
 	return out, err

@@ -17,8 +17,8 @@ const (
 	largestLook = 64 << 10              // bytes of messages; a larger page is not remembered
 )
 
-// looks bounds how often the broker is asked for the same thing: a flood of requests costs it a few calls a second, and those who
-// publish do not feel it. Who asks now and then gets what is there at that moment.
+// looks bounds how often the broker is asked for the same thing: a flood of requests costs it a few calls a second, and
+// those who publish do not feel it. Who asks now and then gets what is there at that moment.
 type looks struct {
 	mu    sync.Mutex
 	at    map[any]*seen
@@ -40,8 +40,8 @@ type (
 	statsLook  string
 )
 
-// shared returns what read does, or what it returned a moment ago if the same is asked for all the time. What it returns belongs to
-// others, too, and is not changed. Errors are not remembered.
+// shared returns what read does, or what it returned a moment ago if the same is asked for all the time. What it
+// returns belongs to others, too, and is not changed. Errors are not remembered.
 func shared[T any](l *looks, key any, read func() (T, error)) (T, error) {
 	now := time.Now()
 	found, epoch, often := l.find(key, now)

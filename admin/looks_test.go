@@ -66,11 +66,12 @@ func flooded(t *testing.T, test func(r *rig, d *counted)) {
 	})
 }
 
-// TestAFloodCostsTheBrokerLittle: a second of requests for the same thing, far more than the server lets one client ask, has the broker asked a
-// few dozen times, and everybody sees what is there, at most a moment late.
+// TestAFloodCostsTheBrokerLittle: a second of requests for the same thing, far more than the server lets one client
+// ask, has the broker asked a few dozen times, and everybody sees what is there, at most a moment late.
 func TestAFloodCostsTheBrokerLittle(t *testing.T) {
 	flooded(t, func(r *rig, d *counted) {
-		for _, path := range []string{"/topics", "/topics/" + topic, "/topics/" + topic + "/messages", "/topics/" + topic + "/groups/default"} {
+		for _, path := range []string{"/topics", "/topics/" + topic, "/topics/" + topic + "/messages",
+			"/topics/" + topic + "/groups/default"} {
 			d.calls.Store(0)
 			const requests = 1000
 			var all sync.WaitGroup
@@ -83,7 +84,8 @@ func TestAFloodCostsTheBrokerLittle(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if n := d.calls.Load(); n > 9*(freshLooks+int64(time.Second/lookFor)) { // a list of messages asks for counts and eight states
+			// a list of messages asks for counts and eight states
+			if n := d.calls.Load(); n > 9*(freshLooks+int64(time.Second/lookFor)) {
 				r.Errorf("%d requests for %s have the broker asked %d times", requests, path, n)
 			}
 			r.publish(1)
@@ -104,7 +106,8 @@ func (r *rig) ready() int64 {
 	return all.Topics[0].Ready
 }
 
-// TestWhoAsksNowAndThenSeesWhatIsThere: the first looks of a second are never shared, and what is changed here is seen at once.
+// TestWhoAsksNowAndThenSeesWhatIsThere: the first looks of a second are never shared, and what is changed here is seen
+// at once.
 func TestWhoAsksNowAndThenSeesWhatIsThere(t *testing.T) {
 	flooded(t, func(r *rig, _ *counted) {
 		for i := range int64(freshLooks - 1) {
@@ -168,7 +171,8 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	t.Parallel()
 	var l looks
 	for i := range 10 * mostLooks {
-		if _, err := shared(&l, topicLook(strconv.Itoa(i)), func() (int, error) { return i, nil }); err != nil || len(l.at) > mostLooks {
+		if _, err := shared(&l, topicLook(strconv.Itoa(i)), func() (int, error) { return i, nil }); err != nil ||
+			len(l.at) > mostLooks {
 			t.Fatalf("%d things are remembered, %v", len(l.at), err)
 		}
 	}

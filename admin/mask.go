@@ -20,7 +20,8 @@ type Mask struct {
 	Topics []string `json:"topics,omitempty" yaml:"topics"`
 	// Headers are names of headers whose values are hidden, in any case.
 	Headers []string `json:"headers,omitempty" yaml:"headers"`
-	// Fields are names in JSON bodies whose values are hidden, at any depth, in any case. A body that is no JSON is hidden whole.
+	// Fields are names in JSON bodies whose values are hidden, at any depth, in any case. A body that is no JSON is hidden
+	// whole.
 	Fields []string `json:"fields,omitempty" yaml:"fields"`
 }
 
@@ -181,19 +182,21 @@ func (m Mask) asks(f *deadletter.Filter, payload bool) error {
 	case body && !payload:
 		return unseen("a filter on body or json takes the scope payload", askForIt)
 	case body && len(m.Fields) > 0, f.Reads("headers") && len(m.Headers) > 0:
-		return unseen("the server masks parts of what the filter looks at", "filter by other fields: key, reason, error, size, published_at")
+		return unseen("the server masks parts of what the filter looks at",
+			"filter by other fields: key, reason, error, size, published_at")
 	}
 	return nil
 }
 
-// patches returns a problem if a JSON patch would touch a body that whoever asks may not see whole: its tests tell what is there, and
-// its copies put it where nothing is masked.
+// patches returns a problem if a JSON patch would touch a body that whoever asks may not see whole: its tests tell what
+// is there, and its copies put it where nothing is masked.
 func (m Mask) patches(payload bool) error {
 	switch {
 	case !payload:
 		return unseen("a patch of the body takes the scope payload", askForIt)
 	case len(m.Fields) > 0:
-		return unseen("the server masks parts of what the patch would change", "give a whole body, or patch it with ferry dlq replay, on the broker itself")
+		return unseen("the server masks parts of what the patch would change",
+			"give a whole body, or patch it with ferry dlq replay, on the broker itself")
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/ferrymq/ferry/auth"
 )
 
-// authorize lets a request pass if whoever asks has the scope of the route for the topic that path or query name. Of topics
-// in a body mayBody asks, once it is read.
+// authorize lets a request pass if whoever asks has the scope of the route for the topic that path or query name. Of
+// topics in a body mayBody asks, once it is read.
 func (a *API) authorize(r route) func(huma.Context, func(huma.Context)) {
 	return func(c huma.Context, next func(huma.Context)) {
 		who := auth.From(c.Context())
@@ -75,8 +75,9 @@ func forbidden(scope auth.Scope, topic string) *api.Problem {
 	if topic != "" {
 		on = fmt.Sprintf("topic %.80q", topic)
 	}
-	return &api.Problem{Status: http.StatusForbidden, Code: api.CodeForbidden, Detail: fmt.Sprintf("this takes the scope %s for %s", scope, on),
-		Hint: askForIt}
+	return &api.Problem{Status: http.StatusForbidden, Code: api.CodeForbidden,
+		Detail: fmt.Sprintf("this takes the scope %s for %s", scope, on),
+		Hint:   askForIt}
 }
 
 // askForIt is the hint for who lacks a scope.

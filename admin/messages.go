@@ -37,7 +37,8 @@ func (a *API) listMessages(ctx context.Context, in *listMessages) (api.MessagePa
 	if err := s.run(ctx); err != nil {
 		return api.MessagePage{}, err
 	}
-	page := api.MessagePage{Messages: a.viewEntries(ctx, in.Topic, s.found), Scanned: s.at.Scanned, Total: s.at.Total, Faulty: s.faulty, Next: s.next()}
+	page := api.MessagePage{Messages: a.viewEntries(ctx, in.Topic, s.found), Scanned: s.at.Scanned, Total: s.at.Total,
+		Faulty: s.faulty, Next: s.next()}
 	if s.fault != nil {
 		page.Fault, _ = tell(s.fault)
 	}
@@ -92,7 +93,8 @@ func viewReceipt(topic string, r ferry.Receipt) api.Published {
 	return api.Published{ID: r.ID, Ref: refText(r.Ref), Topic: topic, Duplicate: r.Duplicate, Spooled: r.Spooled}
 }
 
-var priorities = map[string]ferry.Lane{"": ferry.Normal, "low": ferry.Low, "normal": ferry.Normal, "high": ferry.High, "urgent": ferry.Urgent}
+var priorities = map[string]ferry.Lane{"": ferry.Normal, "low": ferry.Low, "normal": ferry.Normal, "high": ferry.High,
+	"urgent": ferry.Urgent}
 
 // messageOf returns the message that a request describes.
 func messageOf(topic string, n api.NewMessage) (*ferry.Message, error) {
@@ -100,8 +102,10 @@ func messageOf(topic string, n api.NewMessage) (*ferry.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &ferry.Message{Topic: topic, ID: n.ID, OwnID: n.ID != "", Key: n.Key, Body: body, ContentType: n.ContentType, Headers: n.Headers,
-		Priority: priorities[n.Priority], Delay: time.Duration(n.Delay), TTL: time.Duration(n.TTL), DedupID: n.Dedup, DedupWindow: time.Duration(n.DedupWindow),
+	m := &ferry.Message{Topic: topic, ID: n.ID, OwnID: n.ID != "", Key: n.Key, Body: body, ContentType: n.ContentType,
+		Headers:  n.Headers,
+		Priority: priorities[n.Priority], Delay: time.Duration(n.Delay), TTL: time.Duration(n.TTL), DedupID: n.Dedup,
+		DedupWindow: time.Duration(n.DedupWindow),
 		MaxAttempts: n.MaxAttempts}
 	if n.At != nil {
 		m.At = n.At.Time
@@ -125,7 +129,8 @@ type rescheduleMessage struct {
 	Body api.Reschedule
 }
 
-// rescheduleMessage makes a message that is delayed or waits for a retry due at another time; with no delay it runs now.
+// rescheduleMessage makes a message that is delayed or waits for a retry due at another time; with no delay it runs
+// now.
 func (a *API) rescheduleMessage(ctx context.Context, in *rescheduleMessage, note *auth.Action) error {
 	note.Topic, note.Group, note.Detail, note.Count = in.Topic, in.Group, in.ID, 1
 	if in.Body.After < 0 {
@@ -146,7 +151,8 @@ func (a *API) alive(ctx context.Context, t driver.Target) (driver.Target, error)
 	}
 	for _, e := range views {
 		if e.State == driver.StateDead || e.State == driver.StateInvalid {
-			return t, driver.NewError(driver.ErrConflict, "the message is a dead letter", "replay it: POST /api/v1/dead/{topic}/{group}/{id}/replay", nil)
+			return t, driver.NewError(driver.ErrConflict, "the message is a dead letter",
+				"replay it: POST /api/v1/dead/{topic}/{group}/{id}/replay", nil)
 		}
 		t.Ref = e.Ref
 	}

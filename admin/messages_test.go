@@ -21,7 +21,8 @@ func messagesPath(query string) string {
 	return api.Base + "/topics/" + topic + "/messages?" + query
 }
 
-// TestMessagesArePaged: pages hold each message once, whatever their size, and the cursor of another listing is refused.
+// TestMessagesArePaged: pages hold each message once, whatever their size, and the cursor of another listing is
+// refused.
 func TestMessagesArePaged(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
 		r.publish(7)
@@ -103,7 +104,8 @@ func TestMasks(t *testing.T) {
 	virtual(t, o, func(r *rig) {
 		var told api.MaskList
 		r.get(api.Base+"/masks", &told)
-		want := api.MaskList{Masks: []api.Mask{{Topics: []string{"ord*"}, Fields: []string{"card"}, Headers: []string{"authorization"}}}}
+		want := api.MaskList{Masks: []api.Mask{{Topics: []string{"ord*"}, Fields: []string{"card"},
+			Headers: []string{"authorization"}}}}
 		if !reflect.DeepEqual(told, want) {
 			t.Errorf("%+v", told)
 		}
@@ -112,19 +114,22 @@ func TestMasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := r.do("GET", messagesPath(""), "", nil)
-		if got := w.Body.String(); strings.Contains(got, "canary") || strings.Contains(got, "4111") || !strings.Contains(got, `{\"card\":\"***\",\"n\":0}`) {
+		if got := w.Body.String(); strings.Contains(got, "canary") || strings.Contains(got, "4111") ||
+			!strings.Contains(got, `{\"card\":\"***\",\"n\":0}`) {
 			t.Errorf("shown: %s", got)
 		}
 		r.refused(http.StatusForbidden, "GET", messagesPath("where="+url.QueryEscape(`json.card == "4111"`)), nil)
-		r.refused(http.StatusForbidden, "GET", messagesPath("where="+url.QueryEscape(`headers["authorization"] startsWith "c"`)), nil)
+		r.refused(http.StatusForbidden, "GET",
+			messagesPath("where="+url.QueryEscape(`headers["authorization"] startsWith "c"`)), nil)
 		r.refused(http.StatusForbidden, "GET", api.Base+"/dead/export?topic="+topic, nil)
 	})
 }
 
-// TestMaskedLettersStayMasked: a replay does not show what is masked: not by the tests and copies of a patch, and not in a topic that
-// hides less.
+// TestMaskedLettersStayMasked: a replay does not show what is masked: not by the tests and copies of a patch, and not
+// in a topic that hides less.
 func TestMaskedLettersStayMasked(t *testing.T) {
-	o := Options{Masks: []Mask{{Topics: []string{"ord*"}, Fields: []string{"Card"}}, {Topics: []string{"ord*", "mails"}, Headers: []string{"Authorization"}}}}
+	o := Options{Masks: []Mask{{Topics: []string{"ord*"}, Fields: []string{"Card"}},
+		{Topics: []string{"ord*", "mails"}, Headers: []string{"Authorization"}}}}
 	virtual(t, o, func(r *rig) {
 		id := r.kill(1, "timeout")[0]
 		patch := []api.PatchStep{{Op: "copy", From: "/card", Path: "/seen"}}
@@ -146,10 +151,12 @@ func TestPatchesNeedPayload(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
 		id := r.kill(1, "timeout")[0]
 		bob := *r
-		bob.who = &auth.Identity{Name: "bob", Kind: auth.KindToken, Grants: boss.Grants, Scopes: []auth.Scope{auth.View, auth.Operate}}
+		bob.who = &auth.Identity{Name: "bob", Kind: auth.KindToken, Grants: boss.Grants,
+			Scopes: []auth.Scope{auth.View, auth.Operate}}
 		patch := []api.PatchStep{{Op: "test", Path: "/card", Value: json.RawMessage(`"4111"`)}}
 		bob.refused(http.StatusForbidden, "POST", letterPath(id)+"/replay", api.ReplayOne{Edit: &api.Edit{Patch: patch}})
-		bob.refused(http.StatusForbidden, "POST", api.Base+"/dead/replay", api.ReplayMany{SelectLetters: api.SelectLetters{Topic: topic}, Patch: patch})
+		bob.refused(http.StatusForbidden, "POST", api.Base+"/dead/replay",
+			api.ReplayMany{SelectLetters: api.SelectLetters{Topic: topic}, Patch: patch})
 		bob.ask(http.StatusOK, "POST", letterPath(id)+"/replay", nil, nil)
 	})
 }
@@ -185,7 +192,8 @@ func TestPublishRescheduleCancel(t *testing.T) {
 		path := api.Base + "/topics/" + topic + "/messages"
 		body := "hello"
 		var p api.Published
-		r.ask(http.StatusOK, "POST", path, api.NewMessage{Body: &body, Key: "k", Delay: jsontime.Duration(time.Hour), Headers: map[string]string{"a": "b"}}, &p)
+		r.ask(http.StatusOK, "POST", path, api.NewMessage{Body: &body, Key: "k", Delay: jsontime.Duration(time.Hour),
+			Headers: map[string]string{"a": "b"}}, &p)
 		var v api.Views
 		r.get(path+"/"+p.ID, &v)
 		if m := v.Messages[0]; m.State != "delayed" || m.Key != "k" || *m.Body != body || m.Headers["a"] != "b" {

@@ -54,7 +54,8 @@ func (s schema) wrong() []any {
 	if s.Type == nil {
 		return nil // anything goes
 	}
-	for name, value := range map[string]any{"string": "text", "integer": 7, "boolean": true, "array": []any{[]any{}}, "object": map[string]any{"nope": 1}} {
+	for name, value := range map[string]any{"string": "text", "integer": 7, "boolean": true, "array": []any{[]any{}},
+		"object": map[string]any{"nope": 1}} {
 		if !s.is(name) && !(name == "integer" && s.is("number")) {
 			out = append(out, value)
 		}
@@ -68,7 +69,8 @@ func (s schema) wrong() []any {
 	return out
 }
 
-// TestWrongInput sends each route what its own document forbids: every answer is a problem, none a failure of the server.
+// TestWrongInput sends each route what its own document forbids: every answer is a problem, none a failure of the
+// server.
 func TestWrongInput(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
 		var d document
@@ -111,8 +113,8 @@ func (r *rig) wrongQuery(route route, op documented) (sent int) {
 	return len(wrong)
 }
 
-// wrongBody sends bodies that are no JSON, no UTF-8, no object, of another content type, too large, and with fields that are
-// unknown, of another type or too long.
+// wrongBody sends bodies that are no JSON, no UTF-8, no object, of another content type, too large, and with fields
+// that are unknown, of another type or too long.
 func (r *rig) wrongBody(route route, op documented, d *document) (sent int) {
 	content, ok := op.RequestBody.Content["application/json"]
 	if !ok {
@@ -145,7 +147,8 @@ func (r *rig) expectProblem(route route, w *httptest.ResponseRecorder, sent stri
 	r.Helper()
 	var p api.Problem
 	err := json.Unmarshal(w.Body.Bytes(), &p)
-	if w.Code < 400 || w.Code >= 500 || err != nil || w.Header().Get("Content-Type") != "application/problem+json" || p.Status != w.Code || p.Code == "" || p.RequestID == "" {
+	if w.Code < 400 || w.Code >= 500 || err != nil || w.Header().Get("Content-Type") != "application/problem+json" ||
+		p.Status != w.Code || p.Code == "" || p.RequestID == "" {
 		r.Errorf("%s %s with %.60q: %d %.200s", route.method, route.path, sent, w.Code, w.Body)
 	}
 }
@@ -171,11 +174,13 @@ func TestWrongPaths(t *testing.T) {
 	})
 }
 
-// TestWrongNames: whatever stands where a path has a name, the answer is one of the API, and never that the server failed.
+// TestWrongNames: whatever stands where a path has a name, the answer is one of the API, and never that the server
+// failed.
 func TestWrongNames(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
 		asked := 0
-		for _, name := range []string{"a b", "\xff", "%00", "'\"<>", strings.Repeat("x", 1000), "-a", "a/b", "世界", "*", "{x}", "ferry."} {
+		for _, name := range []string{"a b", "\xff", "%00", "'\"<>", strings.Repeat("x", 1000), "-a", "a/b", "世界", "*", "{x}",
+			"ferry."} {
 			for _, route := range table() {
 				for _, p := range parameter.FindAllString(route.path, -1) {
 					if route.lasts || p == "{topic}" { // see TestWrongPaths

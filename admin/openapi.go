@@ -36,7 +36,8 @@ func (a *API) forgetUnused() {
 	}
 }
 
-// writeSpec writes the OpenAPI document. It is made of our own types, which TestOpenAPIIsCommitted has written before anybody asks.
+// writeSpec writes the OpenAPI document. It is made of our own types, which TestOpenAPIIsCommitted has written before
+// anybody asks.
 func (a *API) writeSpec() []byte {
 	spec, err := json.MarshalIndent(a.huma.OpenAPI(), "", "  ")
 	if err != nil {

@@ -17,9 +17,12 @@ import (
 )
 
 func viewOperation(op operation.Operation) api.Operation {
-	return api.Operation{ID: op.ID, Kind: op.Kind, Args: op.Args, State: string(op.State), Cancelling: op.Cancelling, DryRun: op.DryRun, By: op.By,
-		Worker: op.Worker, Takes: op.Takes, Submitted: jsontime.At(op.Submitted), Started: jsontime.At(op.Started), Ended: jsontime.At(op.Ended),
-		Phase: op.Phase, Scanned: op.Scanned, Total: op.Total, Done: op.Done, Skipped: op.Skipped, Why: op.Why, Problem: op.Problem}
+	return api.Operation{ID: op.ID, Kind: op.Kind, Args: op.Args, State: string(op.State), Cancelling: op.Cancelling,
+		DryRun: op.DryRun, By: op.By,
+		Worker: op.Worker, Takes: op.Takes, Submitted: jsontime.At(op.Submitted), Started: jsontime.At(op.Started),
+		Ended: jsontime.At(op.Ended),
+		Phase: op.Phase, Scanned: op.Scanned, Total: op.Total, Done: op.Done, Skipped: op.Skipped, Why: op.Why,
+		Problem: op.Problem}
 }
 
 // operationTopic is the topic that an operation is about; empty for every one.
@@ -121,7 +124,8 @@ func (a *API) rescheduleTopic(ctx context.Context, in *rescheduleTopic, note *au
 }
 
 // messages checks which messages an operation is about, and notes it.
-func (a *API) messages(ctx context.Context, topic string, s api.SelectMessages, note *auth.Action) (kinds.Messages, error) {
+func (a *API) messages(ctx context.Context, topic string, s api.SelectMessages, note *auth.Action) (kinds.Messages,
+	error) {
 	note.Topic, note.Group, note.Filter = topic, s.Group, s.Where
 	m := kinds.Messages{Topic: topic, Group: s.Group, Where: s.Where}
 	for _, state := range s.States {
@@ -152,7 +156,8 @@ func (a *API) resetGroup(ctx context.Context, in *resetGroup, note *auth.Action)
 	if _, err := a.showGroup(ctx, &in.GroupPath); err != nil {
 		return api.Operation{}, err
 	}
-	return a.submit(ctx, in.Body.Bulk, kinds.Reset{Topic: in.Topic, Group: in.Group, To: in.Body.To, Time: timeOf(in.Body.Time), Force: in.Body.Force}.Request(), note)
+	return a.submit(ctx, in.Body.Bulk, kinds.Reset{Topic: in.Topic, Group: in.Group, To: in.Body.To,
+		Time: timeOf(in.Body.Time), Force: in.Body.Force}.Request(), note)
 }
 
 type auditTopic struct {
@@ -191,8 +196,9 @@ func (a *API) replayLetters(ctx context.Context, in *replayLetters, note *auth.A
 	if err != nil {
 		return api.Operation{}, err
 	}
-	return a.submit(ctx, b.Bulk, kinds.Replay{Letters: l, To: b.To, ToGroup: b.ToGroup, After: b.After, Rate: b.Rate, MaxRounds: b.MaxRounds,
-		Patch: patch, Headers: b.Headers, KeepBody: b.KeepBody}.Request(), note)
+	return a.submit(ctx, b.Bulk, kinds.Replay{Letters: l, To: b.To, ToGroup: b.ToGroup, After: b.After, Rate: b.Rate,
+		MaxRounds: b.MaxRounds,
+		Patch:     patch, Headers: b.Headers, KeepBody: b.KeepBody}.Request(), note)
 }
 
 type removeLetters struct{ Body api.RemoveMany }
@@ -217,7 +223,8 @@ func (a *API) expireLetters(ctx context.Context, in *expireLetters, note *auth.A
 	if err != nil {
 		return api.Operation{}, err
 	}
-	return a.submit(ctx, b.Bulk, kinds.Expire{Letters: l, MaxAge: b.MaxAge, MaxCount: b.MaxCount, MaxBytes: b.MaxBytes}.Request(), note)
+	return a.submit(ctx, b.Bulk, kinds.Expire{Letters: l, MaxAge: b.MaxAge, MaxCount: b.MaxCount,
+		MaxBytes: b.MaxBytes}.Request(), note)
 }
 
 // lettersOf checks which letters an operation is about, and notes it.

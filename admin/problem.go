@@ -15,8 +15,8 @@ import (
 	"github.com/ferrymq/ferry/guard"
 )
 
-// kinds of errors, and the status and code that each becomes. The detail of one with a fixed text is only logged: it may name
-// addresses.
+// kinds of errors, and the status and code that each becomes. The detail of one with a fixed text is only logged: it
+// may name addresses.
 var problems = []struct {
 	kind   error
 	status int
@@ -32,7 +32,8 @@ var problems = []struct {
 	{driver.ErrFull, http.StatusTooManyRequests, api.CodeFull, ""},
 	{driver.ErrUnsupported, http.StatusNotImplemented, api.CodeUnsupported, ""},
 	{driver.ErrUnknown, http.StatusGatewayTimeout, api.CodeUnknown, "it is not known whether anything changed"},
-	{driver.ErrNotApplied, http.StatusServiceUnavailable, api.CodeUnavailable, "the broker was not reached, and nothing changed"},
+	{driver.ErrNotApplied, http.StatusServiceUnavailable, api.CodeUnavailable,
+		"the broker was not reached, and nothing changed"},
 	{driver.ErrClosed, http.StatusServiceUnavailable, api.CodeUnavailable, "the server is stopping"},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, api.CodeUnavailable, "it took too long"},
 	{context.Canceled, http.StatusServiceUnavailable, api.CodeUnavailable, "the request was given up"},
@@ -48,7 +49,8 @@ func (a *API) problem(ctx context.Context, err error) *api.Problem {
 		if !errors.Is(err, known.kind) {
 			continue
 		}
-		p := &api.Problem{Status: known.status, Code: known.code, Detail: known.detail, Hint: "try again; the log of the server says more"}
+		p := &api.Problem{Status: known.status, Code: known.code, Detail: known.detail,
+			Hint: "try again; the log of the server says more"}
 		if known.detail == "" {
 			p.Detail, p.Hint = tell(err)
 			var e *driver.Error
@@ -141,7 +143,8 @@ func without(what, hint string) error { return driver.NewError(driver.ErrUnsuppo
 
 func (a *API) needGuards(actor string) (*guard.Admin, error) {
 	if a.o.Guards == nil {
-		return nil, without("the server has no store of guards", "give it the store that the workers use: see guards in its configuration")
+		return nil, without("the server has no store of guards", "give it the store that the workers use: see guards in "+
+			"its configuration")
 	}
 	return guard.NewAdmin(a.o.Guards, actor)
 }

@@ -141,7 +141,8 @@ func does[I any](r route, f func(*API, context.Context, *I, *auth.Action) error)
 // stream is how an answer is written piece by piece.
 type stream struct{ Body func(huma.Context) }
 
-// writes ends a row with a function that writes its answer itself. What it returns before the first byte becomes a problem.
+// writes ends a row with a function that writes its answer itself. What it returns before the first byte becomes a
+// problem.
 func writes[I any](r route, contentType string, f func(*API, context.Context, *I, *writer) error) route {
 	r.lasts = true
 	r.register = func(a *API, op huma.Operation) {
@@ -175,6 +176,7 @@ func (a *API) record(ctx context.Context, action auth.Action, err error) {
 		}
 	}
 	if err := a.o.Actions.Record(context.WithoutCancel(ctx), action); err != nil {
-		a.log.ErrorContext(ctx, "admin: an action could not be recorded", "what", action.What, "topic", action.Topic, "error", err)
+		a.log.ErrorContext(ctx, "admin: an action could not be recorded", "what", action.What, "topic", action.Topic, "error",
+			err)
 	}
 }

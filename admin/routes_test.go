@@ -33,8 +33,9 @@ func filled(r route) string {
 	})
 }
 
-// TestEveryRouteAsEveryRole asks each route as nobody, as each role on every topic, on this topic and on another one, and as
-// tokens with each single scope. Only those who hold the scope of the route where it is asked for may come through.
+// TestEveryRouteAsEveryRole asks each route as nobody, as each role on every topic, on this topic and on another one,
+// and as tokens with each single scope. Only those who hold the scope of the route where it is asked for may come
+// through.
 func TestEveryRouteAsEveryRole(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
 		r.who = nil
@@ -42,7 +43,8 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 			r.expectDoor(route, false)
 		}
 		for _, role := range auth.Roles() {
-			for name, grant := range map[string]auth.Grant{"all": {Role: role}, "its": {Role: role, Topics: []string{"ord*"}}, "other": {Role: role, Topics: []string{"mails"}}} {
+			for name, grant := range map[string]auth.Grant{"all": {Role: role}, "its": {Role: role, Topics: []string{"ord*"}},
+				"other": {Role: role, Topics: []string{"mails"}}} {
 				for _, route := range table() {
 					r.as(grant).expectDoor(route, role.Holds(route.scope) && reaches(route, name))
 				}
@@ -50,7 +52,8 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 		}
 		for _, scope := range auth.Scopes() {
 			token := *r
-			token.who = &auth.Identity{Kind: auth.KindToken, Grants: []auth.Grant{{Role: auth.Administrator}}, Scopes: []auth.Scope{scope}}
+			token.who = &auth.Identity{Kind: auth.KindToken, Grants: []auth.Grant{{Role: auth.Administrator}},
+				Scopes: []auth.Scope{scope}}
 			for _, route := range table() {
 				token.expectDoor(route, route.scope == scope)
 			}
@@ -58,8 +61,9 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	})
 }
 
-// reaches reports whether a grant on all topics, on the topic of the path or on another one is enough for a route. Without
-// ?topic= and without a body every topic is meant; a body that is missing is found before its topic is asked for.
+// reaches reports whether a grant on all topics, on the topic of the path or on another one is enough for a route.
+// Without ?topic= and without a body every topic is meant; a body that is missing is found before its topic is asked
+// for.
 func reaches(r route, grant string) bool {
 	switch r.topic {
 	case inPath:
@@ -100,7 +104,8 @@ func TestBodiesNameTopics(t *testing.T) {
 				bob.refused(http.StatusForbidden, route.method, filled(route), body)
 			}
 		}
-		bob.refused(http.StatusForbidden, "POST", api.Base+"/dead/replay", api.ReplayMany{SelectLetters: api.SelectLetters{Topic: topic}, To: "mails"})
+		bob.refused(http.StatusForbidden, "POST", api.Base+"/dead/replay",
+			api.ReplayMany{SelectLetters: api.SelectLetters{Topic: topic}, To: "mails"})
 	})
 }
 

@@ -43,8 +43,10 @@ func scheduleTopic(s schedule.Status) string {
 }
 
 func (a *API) viewSchedule(ctx context.Context, s schedule.Status) api.Schedule {
-	v := api.Schedule{Name: s.Name, State: string(s.State), Spec: s.Spec, Zone: s.Zone, Missed: string(s.Missed), Until: jsontime.At(s.Until), Jitter: api.Duration(s.Jitter),
-		Next: jsontime.At(s.Next), Last: jsontime.At(s.Last), Problem: s.Problem, Revision: s.Revision, Edited: jsontime.At(s.Edited), Topic: scheduleTopic(s)}
+	v := api.Schedule{Name: s.Name, State: string(s.State), Spec: s.Spec, Zone: s.Zone, Missed: string(s.Missed),
+		Until: jsontime.At(s.Until), Jitter: api.Duration(s.Jitter),
+		Next: jsontime.At(s.Next), Last: jsontime.At(s.Last), Problem: s.Problem, Revision: s.Revision,
+		Edited: jsontime.At(s.Edited), Topic: scheduleTopic(s)}
 	if s.Message == nil {
 		return v
 	}
@@ -56,8 +58,10 @@ func (a *API) viewSchedule(ctx context.Context, s schedule.Status) api.Schedule 
 
 // plannedOf is the message of a schedule, with of its content what the record has.
 func plannedOf(r letterjson.Record, m *driver.Message) *api.NewMessage {
-	return &api.NewMessage{Key: m.Key, Body: r.Body, BodyBase64: r.BodyBase64, ContentType: m.ContentType, Headers: r.Headers, Priority: m.Priority.String(),
-		Delay: api.Duration(m.Delay), TTL: api.Duration(m.TTL), Dedup: m.DedupID, DedupWindow: api.Duration(m.DedupWindow), MaxAttempts: m.MaxAttempts}
+	return &api.NewMessage{Key: m.Key, Body: r.Body, BodyBase64: r.BodyBase64, ContentType: m.ContentType,
+		Headers: r.Headers, Priority: m.Priority.String(),
+		Delay: api.Duration(m.Delay), TTL: api.Duration(m.TTL), Dedup: m.DedupID, DedupWindow: api.Duration(m.DedupWindow),
+		MaxAttempts: m.MaxAttempts}
 }
 
 // scheduleFor returns one that whoever asks has a scope for.
@@ -92,13 +96,15 @@ func (a *API) putSchedule(ctx context.Context, in *putSchedule, note *auth.Actio
 		return api.Schedule{}, err
 	}
 	if !utf8.ValidString(in.Name) {
-		return api.Schedule{}, driver.NewError(driver.ErrInvalid, "the name of the schedule is not UTF-8", "use printable text", nil)
+		return api.Schedule{}, driver.NewError(driver.ErrInvalid, "the name of the schedule is not UTF-8",
+			"use printable text", nil)
 	}
 	m, err := messageOf(b.Topic, b.Message)
 	if err != nil {
 		return api.Schedule{}, err
 	}
-	err = a.schedules.Put(ctx, schedule.Schedule{Name: in.Name, Spec: b.Spec, Zone: b.Zone, Message: m, Missed: schedule.Missed(b.Missed), Until: timeOf(b.Until),
+	err = a.schedules.Put(ctx, schedule.Schedule{Name: in.Name, Spec: b.Spec, Zone: b.Zone, Message: m,
+		Missed: schedule.Missed(b.Missed), Until: timeOf(b.Until),
 		Jitter: time.Duration(b.Jitter), Paused: b.Paused})
 	if err != nil {
 		return api.Schedule{}, err
@@ -107,7 +113,8 @@ func (a *API) putSchedule(ctx context.Context, in *putSchedule, note *auth.Actio
 }
 
 // changeSchedule does something to a schedule that whoever asks may operate.
-func (a *API) changeSchedule(ctx context.Context, name string, note *auth.Action, change func(context.Context, string) error) error {
+func (a *API) changeSchedule(ctx context.Context, name string, note *auth.Action,
+	change func(context.Context, string) error) error {
 	note.Detail = name
 	s, err := a.scheduleFor(ctx, name, auth.Operate)
 	if err != nil {
@@ -130,7 +137,8 @@ func (a *API) resumeSchedule(ctx context.Context, in *input.SchedulePath, note *
 }
 
 // triggerSchedule publishes the message of a schedule now, beside its ticks.
-func (a *API) triggerSchedule(ctx context.Context, in *input.SchedulePath, note *auth.Action) (out api.Published, err error) {
+func (a *API) triggerSchedule(ctx context.Context, in *input.SchedulePath, note *auth.Action) (out api.Published,
+	err error) {
 	err = a.changeSchedule(ctx, in.Name, note, func(ctx context.Context, name string) error {
 		r, err := a.schedules.Trigger(ctx, name)
 		out = viewReceipt(note.Topic, r)

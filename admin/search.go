@@ -59,7 +59,8 @@ func (a *API) newSearch(ctx context.Context, in *listMessages, where *deadletter
 	}
 	s.find(stats, in.Group, driver.State(in.State))
 	if len(s.lists) == 0 {
-		return nil, driver.NewError(driver.ErrNotFound, "topic "+in.Topic+" has no such group", "see GET /api/v1/topics/"+in.Topic, nil)
+		return nil, driver.NewError(driver.ErrNotFound, "topic "+in.Topic+" has no such group",
+			"see GET /api/v1/topics/"+in.Topic, nil)
 	}
 	if in.Cursor != "" {
 		return s, s.goOn(in.Cursor)
@@ -95,7 +96,8 @@ func (s *search) goOn(cursor string) error {
 	}
 	i := slices.Index(s.lists, at.lane)
 	if err != nil || i < 0 || at.Scanned < 0 || at.Total < 0 {
-		return driver.NewError(driver.ErrInvalid, "the cursor is not one of this listing", "use next of an earlier page of the same query, or none", nil)
+		return driver.NewError(driver.ErrInvalid, "the cursor is not one of this listing",
+			"use next of an earlier page of the same query, or none", nil)
 	}
 	s.lists, s.at = s.lists[i:], at
 	return nil
@@ -122,8 +124,8 @@ func (s *search) run(ctx context.Context) error {
 	return nil
 }
 
-// part looks at a part of the first list. When the page is full in the middle of it, the part is read again as short as that,
-// because only the driver knows the cursor there.
+// part looks at a part of the first list. When the page is full in the middle of it, the part is read again as short as
+// that, because only the driver knows the cursor there.
 func (s *search) part(ctx context.Context) error {
 	size := searchPart
 	if s.where == nil && s.key == "" {
@@ -131,7 +133,8 @@ func (s *search) part(ctx context.Context) error {
 	}
 	for {
 		l := s.lists[0]
-		p, err := s.browse(ctx, driver.Query{Topic: s.topic, Group: l.Group, State: l.State, Cursor: s.at.Inside, Limit: size, MaxScan: searchLook})
+		p, err := s.browse(ctx, driver.Query{Topic: s.topic, Group: l.Group, State: l.State, Cursor: s.at.Inside, Limit: size,
+			MaxScan: searchLook})
 		if err != nil {
 			return err
 		}

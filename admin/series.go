@@ -29,8 +29,8 @@ const (
 
 type queueName struct{ topic, group string }
 
-// series remembers figures of queues over time, for charts: five minutes second by second, as far as somebody watches, and a
-// day minute by minute.
+// series remembers figures of queues over time, for charts: five minutes second by second, as far as somebody watches,
+// and a day minute by minute.
 type series struct {
 	mu      sync.Mutex
 	queues  map[queueName]*history
@@ -181,8 +181,10 @@ func (r reading) since(before reading) (in, out float64) {
 }
 
 func viewQueue(q monitor.Queue) api.Queue {
-	return api.Queue{Topic: q.Topic, Group: q.Group, Paused: q.Paused, Consumers: q.Consumers, Ready: q.Ready, Inflight: q.Inflight, Waiting: q.Waiting, Dead: q.Dead,
-		Delayed: q.Delayed, Held: q.Held, Invalid: q.Invalid, Oldest: api.Duration(q.Oldest), InPerSecond: q.InPerSecond, OutPerSecond: q.OutPerSecond, Full: q.Full}
+	return api.Queue{Topic: q.Topic, Group: q.Group, Paused: q.Paused, Consumers: q.Consumers, Ready: q.Ready,
+		Inflight: q.Inflight, Waiting: q.Waiting, Dead: q.Dead,
+		Delayed: q.Delayed, Held: q.Held, Invalid: q.Invalid, Oldest: api.Duration(q.Oldest), InPerSecond: q.InPerSecond,
+		OutPerSecond: q.OutPerSecond, Full: q.Full}
 }
 
 // sample looks at the topics until ctx ends.
@@ -221,10 +223,12 @@ func (a *API) sampleWatched(ctx context.Context) {
 }
 
 func queuesOf(s driver.TopicStats) []monitor.Queue {
-	queues := []monitor.Queue{{Topic: s.Topic, Paused: s.Paused, Delayed: s.Delayed, Held: s.Held, Invalid: s.Invalid, In: s.Published}}
+	queues := []monitor.Queue{{Topic: s.Topic, Paused: s.Paused, Delayed: s.Delayed, Held: s.Held, Invalid: s.Invalid,
+		In: s.Published}}
 	for _, g := range s.Groups {
-		queues = append(queues, monitor.Queue{Topic: s.Topic, Group: g.Group, Paused: s.Paused || g.Paused, Consumers: g.Consumers,
-			Ready: g.Ready, Inflight: g.Inflight, Waiting: g.Waiting, Dead: g.Dead, Oldest: g.Oldest, In: g.Received})
+		queues = append(queues, monitor.Queue{Topic: s.Topic, Group: g.Group, Paused: s.Paused || g.Paused,
+			Consumers: g.Consumers,
+			Ready:     g.Ready, Inflight: g.Inflight, Waiting: g.Waiting, Dead: g.Dead, Oldest: g.Oldest, In: g.Received})
 	}
 	return queues
 }

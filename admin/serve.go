@@ -41,7 +41,8 @@ func (a *API) wire() {
 	a.mux.HandleFunc("GET "+DocsPath, constant("text/html; charset=utf-8", sync.OnceValue(a.writePage)))
 }
 
-// constant answers with what is made when it is asked for first: most of the time that an API needs to start would go there.
+// constant answers with what is made when it is asked for first: most of the time that an API needs to start would go
+// there.
 func constant(contentType string, body func() []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -122,8 +123,9 @@ func (a *API) notFound(h http.Handler, w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(&answer, r)
 	if answer.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", answer.Header().Get("Allow"))
-		writeProblem(w, r, &api.Problem{Status: answer.status, Code: api.CodeMethod, Detail: "the path does not answer to " + r.Method,
-			Hint: "it answers to " + answer.Header().Get("Allow")})
+		writeProblem(w, r, &api.Problem{Status: answer.status, Code: api.CodeMethod,
+			Detail: "the path does not answer to " + r.Method,
+			Hint:   "it answers to " + answer.Header().Get("Allow")})
 		return
 	}
 	writeProblem(w, r, &api.Problem{Status: http.StatusNotFound, Code: api.CodeNotFound, Detail: "there is no such path",
@@ -154,7 +156,8 @@ func (a *API) recover(w http.ResponseWriter, r *http.Request) {
 		panic(v)
 	case r.Context().Err() != nil: // huma panics when the client is gone
 	default:
-		a.log.ErrorContext(r.Context(), "admin: a request panicked", "request", auth.RequestID(r.Context()), "panic", v, "stack", string(debug.Stack()))
+		a.log.ErrorContext(r.Context(), "admin: a request panicked", "request", auth.RequestID(r.Context()), "panic", v,
+			"stack", string(debug.Stack()))
 		writeProblem(w, r, internal())
 	}
 }

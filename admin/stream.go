@@ -25,7 +25,8 @@ const (
 
 const eventStream = "text/event-stream"
 
-// writer writes an answer piece by piece. A client that takes nothing for streamPatience is dropped: a write fails then.
+// writer writes an answer piece by piece. A client that takes nothing for streamPatience is dropped: a write fails
+// then.
 type writer struct {
 	w           http.ResponseWriter
 	control     *http.ResponseController
@@ -48,7 +49,8 @@ func (w *writer) begin() {
 
 func (w *writer) Write(p []byte) (int, error) {
 	w.begin()
-	_ = w.control.SetWriteDeadline(time.Now().Add(streamPatience)) // where it is not supported the server has a deadline of its own
+	// where it is not supported the server has a deadline of its own
+	_ = w.control.SetWriteDeadline(time.Now().Add(streamPatience))
 	return w.w.Write(p)
 }
 
@@ -72,15 +74,16 @@ func (w *writer) alive() error {
 	return w.control.Flush()
 }
 
-// breakOff ends an answer that failed: with a problem if nothing was written, and otherwise so that the client sees that it
-// is not whole.
+// breakOff ends an answer that failed: with a problem if nothing was written, and otherwise so that the client sees
+// that it is not whole.
 func (a *API) breakOff(c huma.Context, w *writer, err error) {
 	if !w.begun {
 		a.write(c, a.problem(c.Context(), err))
 		return
 	}
 	if c.Context().Err() == nil {
-		a.log.WarnContext(c.Context(), "admin: an answer was broken off", "request", auth.RequestID(c.Context()), "error", err)
+		a.log.WarnContext(c.Context(), "admin: an answer was broken off", "request", auth.RequestID(c.Context()), "error",
+			err)
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -90,14 +93,15 @@ func (a *API) streaming(ctx context.Context, run func(context.Context) error) er
 	select {
 	case a.streams <- struct{}{}:
 	default:
-		return driver.NewError(driver.ErrFull, fmt.Sprintf("%d streams are open already", cap(a.streams)), "close some, or ask again and again instead", nil)
+		return driver.NewError(driver.ErrFull, fmt.Sprintf("%d streams are open already", cap(a.streams)),
+			"close some, or ask again and again instead", nil)
 	}
 	defer func() { <-a.streams }()
 	return run(ctx)
 }
 
-// every calls do at once and then each streamEvery, until ctx ends or do fails. When nothing was written for a while it shows
-// that the stream lives.
+// every calls do at once and then each streamEvery, until ctx ends or do fails. When nothing was written for a while it
+// shows that the stream lives.
 func (w *writer) every(ctx context.Context, do func() (wrote bool, err error)) error {
 	tick := time.NewTicker(streamEvery)
 	defer tick.Stop()

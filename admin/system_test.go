@@ -27,7 +27,8 @@ func TestBrokerAndHealth(t *testing.T) {
 	virtual(t, Options{Environment: "production"}, func(r *rig) {
 		var b api.Broker
 		r.get(api.Base+"/broker", &b)
-		if b.Driver != "memory" || b.Environment != "production" || b.Log || !b.Guards || !b.Actions || b.Capabilities.MaxBody == 0 {
+		if b.Driver != "memory" || b.Environment != "production" || b.Log || !b.Guards || !b.Actions ||
+			b.Capabilities.MaxBody == 0 {
 			t.Errorf("broker: %+v", b)
 		}
 		r.publish(3)
@@ -52,7 +53,8 @@ func TestLimitsAndBreakers(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
 		key := api.Base + "/limits/messages/keys/ann"
 		rule := api.Rule{Limit: 5, Window: jsontime.Duration(time.Minute), Penalty: &api.Penalty{After: 3}}
-		r.ask(http.StatusNoContent, "PUT", key+"/override", api.OverrideKey{Rule: rule, For: jsontime.Duration(time.Hour), Reason: "vip"}, nil)
+		r.ask(http.StatusNoContent, "PUT", key+"/override", api.OverrideKey{Rule: rule, For: jsontime.Duration(time.Hour),
+			Reason: "vip"}, nil)
 		var k api.LimitKey
 		r.get(key, &k)
 		if k.Override == nil || k.Override.Rule.Limit != 5 || k.Reason != "vip" || k.Actor != "user ann" {
@@ -67,7 +69,8 @@ func TestLimitsAndBreakers(t *testing.T) {
 		}
 		r.ask(http.StatusNoContent, "DELETE", key+"/block?reason=sorry", nil, nil)
 		r.ask(http.StatusNoContent, "DELETE", key+"/override", nil, nil)
-		r.ask(http.StatusNoContent, "PUT", api.Base+"/breakers/billing", api.ForceBreaker{State: "open", Reason: "deploy"}, nil)
+		r.ask(http.StatusNoContent, "PUT", api.Base+"/breakers/billing", api.ForceBreaker{State: "open", Reason: "deploy"},
+			nil)
 		var b api.Breakers
 		r.get(api.Base+"/breakers", &b)
 		if len(b.Breakers) != 1 || b.Breakers[0].State != "open" || !b.Breakers[0].Forced {
@@ -84,7 +87,8 @@ func TestLimitsAndBreakers(t *testing.T) {
 // TestRulesOfLimits: a rule that is set over HTTP holds for the next message of a process that shares the store.
 func TestRulesOfLimits(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
-		limiter, err := guard.NewLimiter(r.api.o.Guards, guard.LimiterOptions{Limits: []guard.Limit{{Name: "user", Rule: guard.Rule{Limit: 1, Window: time.Hour}}}})
+		limiter, err := guard.NewLimiter(r.api.o.Guards,
+			guard.LimiterOptions{Limits: []guard.Limit{{Name: "user", Rule: guard.Rule{Limit: 1, Window: time.Hour}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +111,8 @@ func TestRulesOfLimits(t *testing.T) {
 		r.ask(http.StatusNoContent, "PUT", path+"?group=vip", api.SetRule{Rule: api.Rule{Unlimited: true}}, nil)
 		var rules api.LimitRules
 		r.get(api.Base+"/limits/rules", &rules)
-		if len(rules.Rules) != 2 || rules.Rules[0].Rule.Limit != 3 || rules.Rules[0].Reason != "launch" || rules.Rules[0].Actor != "user ann" || rules.Rules[1].Group != "vip" {
+		if len(rules.Rules) != 2 || rules.Rules[0].Rule.Limit != 3 || rules.Rules[0].Reason != "launch" ||
+			rules.Rules[0].Actor != "user ann" || rules.Rules[1].Group != "vip" {
 			t.Errorf("rules: %+v", rules)
 		}
 		r.ask(http.StatusNoContent, "DELETE", path+"?reason=over", nil, nil)
@@ -192,15 +197,18 @@ func TestMembersAndScale(t *testing.T) {
 func TestTokensGiveNothingAway(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
 		var made api.CreatedToken
-		r.ask(http.StatusOK, "POST", api.Base+"/tokens", api.CreateToken{Name: "keda", Scopes: []string{"metrics"}, Topics: []string{"ord*"}}, &made)
+		r.ask(http.StatusOK, "POST", api.Base+"/tokens", api.CreateToken{Name: "keda", Scopes: []string{"metrics"},
+			Topics: []string{"ord*"}}, &made)
 		who, err := auth.NewTokens(r.broker).Check(r.Context(), auth.NewSecret(made.Text))
 		if err != nil || !who.May(auth.Metrics, topic) || who.May(auth.View, topic) {
 			t.Errorf("the token is good for %v, %v", who, err)
 		}
 		bound := *r
 		bound.who = &auth.Identity{Kind: auth.KindToken, Grants: boss.Grants, Scopes: []auth.Scope{auth.Admin}}
-		bound.refused(http.StatusForbidden, "POST", api.Base+"/tokens", api.CreateToken{Name: "more", Scopes: []string{"operate"}})
-		r.refused(http.StatusBadRequest, "POST", api.Base+"/tokens", api.CreateToken{Name: "odd", Scopes: []string{"everything"}})
+		bound.refused(http.StatusForbidden, "POST", api.Base+"/tokens",
+			api.CreateToken{Name: "more", Scopes: []string{"operate"}})
+		r.refused(http.StatusBadRequest, "POST", api.Base+"/tokens",
+			api.CreateToken{Name: "odd", Scopes: []string{"everything"}})
 		var p api.TokenPage
 		if r.get(api.Base+"/tokens", &p); len(p.Tokens) != 1 || p.Tokens[0].ID != made.ID {
 			t.Errorf("tokens: %+v", p)
@@ -291,7 +299,8 @@ func TestStreams(t *testing.T) {
 	virtual(t, Options{MaxStreams: 1}, func(r *rig) {
 		defer r.run()()
 		w := r.do("GET", api.Base+"/figures/events?topic="+topic, "", nil)
-		if got := events(w.Body.String()); w.Header().Get("Content-Type") != eventStream || len(got) < 25 || !strings.HasPrefix(got[0], "event: figures\ndata: {") {
+		if got := events(w.Body.String()); w.Header().Get("Content-Type") != eventStream || len(got) < 25 ||
+			!strings.HasPrefix(got[0], "event: figures\ndata: {") {
 			t.Errorf("%d events in a minute, the first %q", len(got), got[0])
 		}
 		var op api.Operation
@@ -310,7 +319,8 @@ func TestStreams(t *testing.T) {
 		defer later.Stop()
 		got = events(r.do("GET", api.Base+"/operations/events", "", nil).Body.String()) // for a minute
 		id, all := <-submitted, strings.Join(got, "\n")
-		if ended := regexp.MustCompile(`"operation":"`+id+`".*"state":"done"`).FindAllString(all, -1); len(ended) != 1 || !strings.Contains(all, ": alive") {
+		if ended := regexp.MustCompile(`"operation":"`+id+`".*"state":"done"`).FindAllString(all, -1); len(ended) != 1 ||
+			!strings.Contains(all, ": alive") {
 			t.Errorf("events of all operations, of which %s was submitted meanwhile: %s", id, all)
 		}
 		mailer := r.as(auth.Grant{Role: auth.Operator, Topics: []string{"mails"}})
@@ -368,7 +378,8 @@ func TestFailuresTellNothing(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequestWithContext(auth.With(t.Context(), boss), "GET", api.Base+"/topics/"+topic, nil))
-		if body := w.Body.String(); w.Code != test.status || strings.Contains(body, "canary") || strings.Contains(body, "goroutine") || !strings.Contains(body, `"request_id"`) {
+		if body := w.Body.String(); w.Code != test.status || strings.Contains(body, "canary") ||
+			strings.Contains(body, "goroutine") || !strings.Contains(body, `"request_id"`) {
 			t.Errorf("%v: %d %s", test.err, w.Code, body)
 		}
 		if err := b.Close(t.Context()); err != nil {

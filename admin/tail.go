@@ -30,7 +30,8 @@ type tailer interface {
 	next(ctx context.Context) (look, error)
 }
 
-// tails are the topics that somebody watches. Each is looked at by one goroutine for all its viewers, which ends with the last.
+// tails are the topics that somebody watches. Each is looked at by one goroutine for all its viewers, which ends with
+// the last.
 type tails struct {
 	mu sync.Mutex
 	of map[string]*tail
@@ -108,7 +109,8 @@ func (a *API) sendLook(ctx context.Context, topic string, l look, w *writer) err
 }
 
 // watch adds a viewer of a topic. The first one begins where the topic ends now, before watch returns.
-func (ts *tails) watch(ctx context.Context, topic string, begin func(context.Context, string) (tailer, error)) (*viewer, error) {
+func (ts *tails) watch(ctx context.Context, topic string, begin func(context.Context, string) (tailer, error)) (*viewer,
+	error) {
 	if v := ts.join(topic); v != nil {
 		return v, nil
 	}
@@ -194,7 +196,8 @@ func (t *tail) run(ctx context.Context) {
 	}
 }
 
-// tell hands a look to all viewers, and reports whether to go on. Who has no room for it is told later how much was skipped.
+// tell hands a look to all viewers, and reports whether to go on. Who has no room for it is told later how much was
+// skipped.
 func (t *tail) tell(l look, err error) bool {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()

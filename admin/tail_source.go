@@ -21,13 +21,15 @@ func (a *API) newTailer(ctx context.Context, topic string) (tailer, error) {
 	}
 	f := driver.FollowerOf(a.driver)
 	if f == nil {
-		return nil, without("this broker cannot be followed", "consume the topic in a group of its own: ferry sub "+topic+" --group NAME")
+		return nil, without("this broker cannot be followed", "consume the topic in a group of its own: ferry sub "+topic+
+			" --group NAME")
 	}
 	last, err := f.Follow(ctx, driver.FollowQuery{Topic: topic})
 	return &followTailer{follower: f, topic: topic, last: last}, err
 }
 
-// followTailer looks at a broker that numbers messages. What every group has settled before a look is gone, and counted as skipped.
+// followTailer looks at a broker that numbers messages. What every group has settled before a look is gone, and counted
+// as skipped.
 type followTailer struct {
 	follower driver.Follower
 	topic    string
@@ -57,8 +59,8 @@ func (t *logTailer) toEnd(ctx context.Context) (err error) {
 	return err
 }
 
-// next reads on in each partition. When there is more than a look holds, the rest is skipped: how many is not known, since
-// places in a log are no numbers.
+// next reads on in each partition. When there is more than a look holds, the rest is skipped: how many is not known,
+// since places in a log are no numbers.
 func (t *logTailer) next(ctx context.Context) (l look, err error) {
 	behind := false
 	for i := range t.last {

@@ -33,7 +33,8 @@ func (r *rig) tailing(happens func()) []string {
 // handle handles n messages.
 func (r *rig) handle(n int) {
 	r.Helper()
-	s, err := r.broker.Driver().Subscribe(r.Context(), driver.SubscribeOptions{Topic: topic, Group: "default", Instance: "w"})
+	s, err := r.broker.Driver().Subscribe(r.Context(), driver.SubscribeOptions{Topic: topic, Group: "default",
+		Instance: "w"})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -96,7 +97,8 @@ func TestTailHidesPayload(t *testing.T) {
 		go func() { seen <- events(viewer.do("GET", tailPath, "", nil).Body.String()) }()
 		whole := r.tailing(func() { r.publish(1) })
 		hidden := <-seen
-		if !strings.Contains(whole[0], "4111") || strings.Contains(hidden[0], "4111") || !strings.Contains(hidden[0], `"hidden":true`) {
+		if !strings.Contains(whole[0], "4111") || strings.Contains(hidden[0], "4111") ||
+			!strings.Contains(hidden[0], `"hidden":true`) {
 			t.Errorf("an operator sees %s, a viewer %s", whole[0], hidden[0])
 		}
 		r.as(auth.Grant{Role: auth.Operator, Topics: []string{"mails"}}).refused(http.StatusForbidden, "GET", tailPath, nil)

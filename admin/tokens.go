@@ -20,7 +20,8 @@ func (a *API) listTokens(ctx context.Context, in *input.Paging) (api.TokenPage, 
 }
 
 func viewToken(t auth.Token) api.Token {
-	v := api.Token{ID: t.ID, Name: t.Name, Scopes: make([]string, len(t.Scopes)), Topics: list(t.Topics), By: t.By, Created: jsontime.At(t.Created), Expires: jsontime.At(t.Expires)}
+	v := api.Token{ID: t.ID, Name: t.Name, Scopes: make([]string, len(t.Scopes)), Topics: list(t.Topics), By: t.By,
+		Created: jsontime.At(t.Created), Expires: jsontime.At(t.Expires)}
 	for i, s := range t.Scopes {
 		v.Scopes[i] = string(s)
 	}

@@ -27,7 +27,8 @@ func (a *API) listTopics(ctx context.Context, in *listTopics) (api.TopicPage, er
 	}
 	who := auth.From(ctx)
 	all = slices.DeleteFunc(all, func(t driver.TopicInfo) bool {
-		return t.Topic <= in.Cursor || !strings.HasPrefix(t.Topic, in.Prefix) || driver.Reserved(t.Topic) && !in.Internal || !who.May(auth.View, t.Topic)
+		return t.Topic <= in.Cursor || !strings.HasPrefix(t.Topic, in.Prefix) || driver.Reserved(t.Topic) && !in.Internal ||
+			!who.May(auth.View, t.Topic)
 	})
 	page := api.TopicPage{Topics: []api.Topic{}}
 	for i, info := range all {
@@ -63,7 +64,8 @@ func (a *API) info(ctx context.Context, topic string) (driver.TopicInfo, error) 
 	case err != nil:
 		return driver.TopicInfo{}, err
 	case len(found) == 0:
-		return driver.TopicInfo{}, driver.NewError(driver.ErrNotFound, "topic "+topic+" does not exist", "see GET /api/v1/topics", nil)
+		return driver.TopicInfo{}, driver.NewError(driver.ErrNotFound, "topic "+topic+" does not exist",
+			"see GET /api/v1/topics", nil)
 	}
 	return found[0], nil
 }
@@ -121,7 +123,8 @@ func (a *API) showGroup(ctx context.Context, in *input.GroupPath) (api.Group, er
 	}
 	i := slices.IndexFunc(s.Groups, func(g driver.GroupStats) bool { return g.Group == in.Group })
 	if i < 0 {
-		return api.Group{}, driver.NewError(driver.ErrNotFound, "topic "+in.Topic+" has no such group", "see GET /api/v1/topics/"+in.Topic, nil)
+		return api.Group{}, driver.NewError(driver.ErrNotFound, "topic "+in.Topic+" has no such group",
+			"see GET /api/v1/topics/"+in.Topic, nil)
 	}
 	return viewGroup(s, s.Groups[i]), nil
 }
@@ -183,11 +186,14 @@ func (a *API) partitions(ctx context.Context, in *input.TopicPath) (api.Partitio
 }
 
 func viewPartition(p driver.Partition) api.Partition {
-	v := api.Partition{Partition: p.Partition, Entries: p.Entries, Memory: p.Memory, First: refText(p.First), Last: refText(p.Last), Groups: []api.PartitionGroup{}}
+	v := api.Partition{Partition: p.Partition, Entries: p.Entries, Memory: p.Memory, First: refText(p.First),
+		Last: refText(p.Last), Groups: []api.PartitionGroup{}}
 	for _, g := range p.Groups {
-		group := api.PartitionGroup{Group: g.Group, Owner: g.Owner, Lag: g.Lag, Pending: g.Pending, Consumers: []api.PartitionConsumer{}}
+		group := api.PartitionGroup{Group: g.Group, Owner: g.Owner, Lag: g.Lag, Pending: g.Pending,
+			Consumers: []api.PartitionConsumer{}}
 		for _, c := range g.Consumers {
-			group.Consumers = append(group.Consumers, api.PartitionConsumer{Instance: c.Instance, Pending: c.Pending, Idle: api.Duration(c.Idle)})
+			group.Consumers = append(group.Consumers, api.PartitionConsumer{Instance: c.Instance, Pending: c.Pending,
+				Idle: api.Duration(c.Idle)})
 		}
 		v.Groups = append(v.Groups, group)
 	}
@@ -205,11 +211,13 @@ func (a *API) listPending(ctx context.Context, in *listPending) (api.PendingPage
 	if err != nil {
 		return api.PendingPage{}, err
 	}
-	p, err := log.Pending(ctx, driver.PendingQuery{Topic: in.Topic, Group: in.Group, Instance: in.Instance, Cursor: in.Cursor, Limit: in.Limit})
+	p, err := log.Pending(ctx, driver.PendingQuery{Topic: in.Topic, Group: in.Group, Instance: in.Instance,
+		Cursor: in.Cursor, Limit: in.Limit})
 	out := api.PendingPage{Pending: []api.Pending{}, Next: p.Next}
 	for _, e := range p.Entries {
-		out.Pending = append(out.Pending, api.Pending{Ref: e.Ref.String(), ID: e.ID, State: string(e.State), Instance: e.Instance,
-			Idle: api.Duration(e.Idle), Deliveries: e.Deliveries})
+		out.Pending = append(out.Pending, api.Pending{Ref: e.Ref.String(), ID: e.ID, State: string(e.State),
+			Instance: e.Instance,
+			Idle:     api.Duration(e.Idle), Deliveries: e.Deliveries})
 	}
 	return out, err
 }
@@ -235,7 +243,8 @@ func (a *API) putRetention(ctx context.Context, in *putRetention, note *auth.Act
 		return err
 	}
 	b := in.Body
-	return log.Retain(ctx, in.Topic, driver.Retention{Age: time.Duration(b.Age), Entries: b.Entries, Bytes: b.Bytes, DropUnsettled: b.DropUnsettled})
+	return log.Retain(ctx, in.Topic, driver.Retention{Age: time.Duration(b.Age), Entries: b.Entries, Bytes: b.Bytes,
+		DropUnsettled: b.DropUnsettled})
 }
 
 // trim applies the retention at once.

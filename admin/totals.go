@@ -24,7 +24,8 @@ func (a *API) showTotals(ctx context.Context, in *showTotals) (api.Series, error
 	}
 	who := auth.From(ctx)
 	out := api.Series{Span: in.Span, Every: step.String(), Lines: []api.Point{}}
-	for _, p := range a.series.totals(time.Now().Add(-span), step, func(topic string) bool { return who.May(auth.View, topic) }) {
+	for _, p := range a.series.totals(time.Now().Add(-span), step,
+		func(topic string) bool { return who.May(auth.View, topic) }) {
 		out.Lines = append(out.Lines, viewPoint(p))
 	}
 	return out, nil
@@ -60,8 +61,8 @@ func (s *series) totals(since time.Time, step time.Duration, seen func(topic str
 	return found
 }
 
-// addSteps adds the last point of a queue within each step. What was published is counted by the topic as a whole: every
-// group receives it again.
+// addSteps adds the last point of a queue within each step. What was published is counted by the topic as a whole:
+// every group receives it again.
 func addSteps(sums, points []point, first time.Time, step time.Duration, whole bool) {
 	at := func(p point) int { return int((p.at - first.UnixMilli()) / step.Milliseconds()) }
 	for i, p := range points {

@@ -38,8 +38,8 @@ type setUser struct {
 	Body api.SetUser
 }
 
-// setUser makes a user, or changes one. Nobody gives away a scope that they do not have, nor sets the password of somebody
-// who has it: they could log in with it.
+// setUser makes a user, or changes one. Nobody gives away a scope that they do not have, nor sets the password of
+// somebody who has it: they could log in with it.
 func (a *API) setUser(ctx context.Context, in *setUser, note *auth.Action) (api.User, error) {
 	note.Detail = in.Name
 	if in.Body.Grants != nil {
@@ -90,7 +90,8 @@ func mayGive(ctx context.Context, grants []auth.Grant) error {
 // notOneself keeps administrators from locking themselves out, who may be the last ones.
 func notOneself(ctx context.Context, name string) error {
 	if who := auth.From(ctx); who.Kind == auth.KindUser && who.Name == name {
-		return driver.NewError(driver.ErrConflict, "this is yourself", "have another administrator do it, or use 'ferry user'", nil)
+		return driver.NewError(driver.ErrConflict, "this is yourself",
+			"have another administrator do it, or use 'ferry user'", nil)
 	}
 	return nil
 }

@@ -17,10 +17,12 @@ func TestUsers(t *testing.T) {
 		path := api.Base + "/users/bob"
 		r.refused(http.StatusBadRequest, "PUT", path, api.SetUser{Password: password.Reveal()})
 		r.refused(http.StatusBadRequest, "PUT", path, api.SetUser{Grants: []api.Grant{{Role: "viewer"}}})
-		r.refused(http.StatusBadRequest, "PUT", path, api.SetUser{Grants: []api.Grant{{Role: "viewer", Topics: []string{"a b"}}}, Password: password.Reveal()})
+		r.refused(http.StatusBadRequest, "PUT", path,
+			api.SetUser{Grants: []api.Grant{{Role: "viewer", Topics: []string{"a b"}}}, Password: password.Reveal()})
 		r.refused(http.StatusNotFound, "GET", path, nil)
 		var bob api.User
-		r.ask(http.StatusOK, "PUT", path, api.SetUser{Grants: []api.Grant{{Role: "operator", Topics: []string{"ord*"}}}, Password: password.Reveal()}, &bob)
+		r.ask(http.StatusOK, "PUT", path, api.SetUser{Grants: []api.Grant{{Role: "operator", Topics: []string{"ord*"}}},
+			Password: password.Reveal()}, &bob)
 		who, err := users.Login(r.Context(), "bob", password)
 		if err != nil || !who.May(auth.Operate, topic) || bob.Disabled || bob.Set == nil {
 			t.Fatalf("%+v logs in as %v, %v", bob, who, err)
@@ -30,7 +32,8 @@ func TestUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.ask(http.StatusOK, "PUT", path, api.SetUser{Grants: []api.Grant{{Role: "viewer"}}}, &bob)
-		if who, err := sessions.Find(r.Context(), session); err != nil || who.May(auth.Operate, topic) || !who.May(auth.View, "mails") {
+		if who, err := sessions.Find(r.Context(), session); err != nil || who.May(auth.Operate, topic) ||
+			!who.May(auth.View, "mails") {
 			t.Errorf("with another role the session is of %v, %v", who, err)
 		}
 		r.ask(http.StatusNoContent, "POST", path+"/disable", nil, nil)
@@ -55,22 +58,29 @@ func TestUsers(t *testing.T) {
 		r.ask(http.StatusNoContent, "DELETE", path, nil, nil)
 		r.refused(http.StatusNotFound, "DELETE", path, nil)
 		r.refused(http.StatusNotFound, "POST", path+"/enable", nil)
-		if w := r.do("GET", api.Base+"/actions", "", nil); strings.Contains(w.Body.String(), "canary") || !strings.Contains(w.Body.String(), "user.disable") {
+		if w := r.do("GET", api.Base+"/actions", "", nil); strings.Contains(w.Body.String(), "canary") ||
+			!strings.Contains(w.Body.String(), "user.disable") {
 			t.Errorf("actions: %s", w.Body)
 		}
 	})
 }
 
-// TestUsersGiveNothingAway: who lacks a scope makes no user who has it, takes over none, and nobody locks themselves out.
+// TestUsersGiveNothingAway: who lacks a scope makes no user who has it, takes over none, and nobody locks themselves
+// out.
 func TestUsersGiveNothingAway(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
-		r.ask(http.StatusOK, "PUT", api.Base+"/users/root", api.SetUser{Grants: []api.Grant{{Role: "admin"}}, Password: "a long password"}, nil)
+		r.ask(http.StatusOK, "PUT", api.Base+"/users/root", api.SetUser{Grants: []api.Grant{{Role: "admin"}},
+			Password: "a long password"}, nil)
 		bound := *r
-		bound.who = &auth.Identity{Kind: auth.KindToken, Grants: boss.Grants, Scopes: []auth.Scope{auth.Admin, auth.View, auth.Metrics}}
-		bound.refused(http.StatusForbidden, "PUT", api.Base+"/users/eve", api.SetUser{Grants: []api.Grant{{Role: "operator"}}, Password: "a long password"})
+		bound.who = &auth.Identity{Kind: auth.KindToken, Grants: boss.Grants,
+			Scopes: []auth.Scope{auth.Admin, auth.View, auth.Metrics}}
+		bound.refused(http.StatusForbidden, "PUT", api.Base+"/users/eve",
+			api.SetUser{Grants: []api.Grant{{Role: "operator"}}, Password: "a long password"})
 		bound.refused(http.StatusForbidden, "PUT", api.Base+"/users/root", api.SetUser{Password: "a longer password"})
-		bound.refused(http.StatusForbidden, "PUT", api.Base+"/users/root", api.SetUser{Grants: []api.Grant{{Role: "viewer"}}, Password: "a longer password"})
-		bound.ask(http.StatusOK, "PUT", api.Base+"/users/vera", api.SetUser{Grants: []api.Grant{{Role: "viewer"}}, Password: "a long password"}, nil)
+		bound.refused(http.StatusForbidden, "PUT", api.Base+"/users/root",
+			api.SetUser{Grants: []api.Grant{{Role: "viewer"}}, Password: "a longer password"})
+		bound.ask(http.StatusOK, "PUT", api.Base+"/users/vera", api.SetUser{Grants: []api.Grant{{Role: "viewer"}},
+			Password: "a long password"}, nil)
 		root := *r
 		root.who = &auth.Identity{Name: "root", Kind: auth.KindUser, Grants: boss.Grants}
 		root.refused(http.StatusConflict, "PUT", api.Base+"/users/root", api.SetUser{Grants: []api.Grant{{Role: "viewer"}}})

@@ -20,13 +20,16 @@ func viewConfig(c driver.TopicConfig) api.Config {
 }
 
 func configOf(c api.Config) driver.TopicConfig {
-	return driver.TopicConfig{MaxMessages: c.MaxMessages, MaxBytes: c.MaxBytes, Keep: time.Duration(c.Keep), KeepMost: c.KeepMost,
+	return driver.TopicConfig{MaxMessages: c.MaxMessages, MaxBytes: c.MaxBytes, Keep: time.Duration(c.Keep),
+		KeepMost:    c.KeepMost,
 		ExpiredDead: c.ExpiredDead, Partitions: c.Partitions}
 }
 
 func viewTopic(info driver.TopicInfo, s driver.TopicStats) api.Topic {
-	t := api.Topic{Topic: s.Topic, Paused: s.Paused, Why: whyTopic(s), Config: viewConfig(info.Config), Published: s.Published, Fanned: s.Fanned,
-		Expired: s.Expired, Cancelled: s.Cancelled, Delayed: s.Delayed, Held: s.Held, Invalid: s.Invalid, Messages: s.Messages, Bytes: s.Bytes,
+	t := api.Topic{Topic: s.Topic, Paused: s.Paused, Why: whyTopic(s), Config: viewConfig(info.Config),
+		Published: s.Published, Fanned: s.Fanned,
+		Expired: s.Expired, Cancelled: s.Cancelled, Delayed: s.Delayed, Held: s.Held, Invalid: s.Invalid,
+		Messages: s.Messages, Bytes: s.Bytes,
 		Groups: make([]api.Group, len(s.Groups))}
 	for i, g := range s.Groups {
 		t.Groups[i] = viewGroup(s, g)
@@ -37,13 +40,15 @@ func viewTopic(info driver.TopicInfo, s driver.TopicStats) api.Topic {
 }
 
 func viewGroup(s driver.TopicStats, g driver.GroupStats) api.Group {
-	return api.Group{Group: g.Group, Order: g.Order.String(), Paused: g.Paused, Why: whyGroup(s, g), Consumers: g.Consumers,
-		Received: g.Received, Acked: g.Acked, Dropped: g.Dropped, Expired: g.Expired, Cancelled: g.Cancelled,
+	return api.Group{Group: g.Group, Order: g.Order.String(), Paused: g.Paused, Why: whyGroup(s, g),
+		Consumers: g.Consumers,
+		Received:  g.Received, Acked: g.Acked, Dropped: g.Dropped, Expired: g.Expired, Cancelled: g.Cancelled,
 		Ready: g.Ready, Inflight: g.Inflight, Waiting: g.Waiting, Dead: g.Dead,
 		Redelivered: g.Redelivered, Retried: g.Retried, Died: g.Died, Oldest: api.Duration(g.Oldest)}
 }
 
-// viewEntry shows a message as far as whoever asks may see it; of a dead letter also what the shipped strategies do next.
+// viewEntry shows a message as far as whoever asks may see it; of a dead letter also what the shipped strategies do
+// next.
 func (a *API) viewEntry(ctx context.Context, topic string, e driver.Entry) api.Message {
 	payload := auth.From(ctx).May(auth.Payload, topic)
 	if payload {

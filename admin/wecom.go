@@ -31,7 +31,8 @@ func (a *API) listWeComAccounts(ctx context.Context, _ *struct{}) (api.WeComAcco
 }
 
 func viewWeComAccount(one wecom.Account) api.WeComAccount {
-	v := api.WeComAccount{Account: one.Account, Pulled: jsontime.At(one.Pulled), LastCallback: jsontime.At(one.LastCallback)}
+	v := api.WeComAccount{Account: one.Account, Pulled: jsontime.At(one.Pulled),
+		LastCallback: jsontime.At(one.LastCallback)}
 	if !one.Pulled.IsZero() {
 		v.CursorAge = api.Duration(max(0, time.Since(one.Pulled)).Round(time.Millisecond))
 	}

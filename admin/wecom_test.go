@@ -12,14 +12,15 @@ import (
 	"github.com/ferrymq/ferry/wecom"
 )
 
-// TestWeComAccounts: a viewer sees how far accounts are pulled and what is wrong; a server without customer service says
-// so.
+// TestWeComAccounts: a viewer sees how far accounts are pulled and what is wrong; a server without customer service
+// says so.
 func TestWeComAccounts(t *testing.T) {
 	virtual(t, Options{}, func(r *rig) {
 		path := api.Base + "/wecom/accounts"
 		r.refused(http.StatusNotImplemented, "GET", path, nil)
 		p, err := wecom.New(r.broker, wecom.Config{Corp: "corp", Secret: "hush", Accounts: []string{"kf1", "kf2"},
-			Vendor: "http://127.0.0.1:1", AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, // where nobody listens
+			// where nobody listens
+			Vendor: "http://127.0.0.1:1", AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 			wecom.Options{})
 		if err != nil {
 			r.Fatal(err)
@@ -44,7 +45,8 @@ func TestWeComAccounts(t *testing.T) {
 			r.Fatalf("%+v", got)
 		}
 		pulled, failed := got.Accounts[0], got.Accounts[1]
-		if pulled.Account != "kf1" || pulled.Pulled == nil || time.Duration(pulled.CursorAge) != 10*time.Second || pulled.Problem != "" {
+		if pulled.Account != "kf1" || pulled.Pulled == nil || time.Duration(pulled.CursorAge) != 10*time.Second ||
+			pulled.Problem != "" {
 			r.Errorf("%+v", pulled)
 		}
 		if failed.Account != "kf2" || failed.Pulled != nil || failed.Problem == "" {

@@ -79,7 +79,8 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := r.URL.Query()
-	if !strings.HasPrefix(r.Header.Get("Authorization"), "ACS3-HMAC-SHA256 Credential=id,") || q.Get("SignName") != "Ferry" {
+	if !strings.HasPrefix(r.Header.Get("Authorization"), "ACS3-HMAC-SHA256 Credential=id,") ||
+		q.Get("SignName") != "Ferry" {
 		_, _ = io.WriteString(w, `{"Code":"SignatureDoesNotMatch","Message":"m"}`)
 		return
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/ferrymq/ferry/monitor"
 )
 
-// TestIncreases: what came in an hour and in a day, and what is normal, of a counter that grows by one a minute and then
-// stands still.
+// TestIncreases: what came in an hour and in a day, and what is normal, of a counter that grows by one a minute and
+// then stands still.
 func TestIncreases(t *testing.T) {
 	t.Parallel()
 	c, q, now := newCounters(), &monitor.Queue{Topic: "t", Group: "g"}, time.Unix(0, 0)

@@ -10,8 +10,8 @@ import (
 )
 
 // Parts are what of a process the broker does not know, and rules can be about. A process tells of them either as a
-// member, with cluster.Options.Figures, to whoever evaluates; or, if it evaluates itself, with Options.Sources. Not both:
-// figures are added up.
+// member, with cluster.Options.Figures, to whoever evaluates; or, if it evaluates itself, with Options.Sources. Not
+// both: figures are added up.
 type Parts struct {
 	// Broker is one with a spool in front; without one it tells nothing.
 	Broker *ferry.Broker

@@ -8,7 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// recoverySeen is a value that says that somebody once recovered dead letters: from then on nobody does is worth a word.
+// recoverySeen is a value that says that somebody once recovered dead letters: from then on nobody does is worth a
+// word.
 const recoverySeen = "recovery"
 
 // recoveryLeaders are how many processes recover dead letters, 0 or 1. It is not known where nobody ever did.

@@ -138,8 +138,8 @@ func (f *failing) Reports(ctx context.Context) ([]guard.BreakerStatus, error) {
 	return f.Store.Reports(ctx)
 }
 
-// TestBreakersAndBlockedKeys: a breaker that a process reports as open fires by its name and resolves when it is closed;
-// a store that does not answer resolves nothing. Blocked keys are counted.
+// TestBreakersAndBlockedKeys: a breaker that a process reports as open fires by its name and resolves when it is
+// closed; a store that does not answer resolves nothing. Blocked keys are counted.
 func TestBreakersAndBlockedKeys(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		guards := &failing{Store: guard.NewMemory(guard.MemoryOptions{})}

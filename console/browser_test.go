@@ -19,7 +19,8 @@ import (
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
 
-// everything has all tasks done on Redis, too, every screen drawn in every look, and what only a quiet machine can measure measured.
+// everything has all tasks done on Redis, too, every screen drawn in every look, and what only a quiet machine can
+// measure measured.
 var everything = os.Getenv("FERRY_CONSOLE_ALL") != ""
 
 const password = "correct horse battery"
@@ -81,7 +82,8 @@ type ferryServer struct {
 func build(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "ferry")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/ferry").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary,
+		"../cmd/ferry").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return binary
@@ -172,7 +174,8 @@ func (s *ferryServer) fill() {
 	s.fillQueues()
 	for line := range strings.Lines(string(corpus)) {
 		line = strings.TrimSuffix(line, "\n")
-		s.publish("hostile", map[string]any{"id": line, "body": line, "key": line, "headers": map[string]string{"note": line}})
+		s.publish("hostile", map[string]any{"id": line, "body": line, "key": line,
+			"headers": map[string]string{"note": line}})
 	}
 	s.fillLetters(strings.Split(strings.TrimSpace(string(corpus)), "\n"))
 }

@@ -39,7 +39,8 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: %v", path, w.Header())
 		}
 	}
-	for _, path := range []string{"/api", "/api/v1/none", "/v1", "/v1/x", "/metrics", "/metrics/x", "/admin", "/assets/old-2.js", "/assets/",
+	for _, path := range []string{"/api", "/api/v1/none", "/v1", "/v1/x", "/metrics", "/metrics/x", "/admin",
+		"/assets/old-2.js", "/assets/",
 		"/assets/../api"} {
 		if w := serve(t, "GET", path); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %q", path, w.Code, w.Body)
@@ -54,7 +55,8 @@ func TestFiles(t *testing.T) {
 		!strings.HasPrefix(w.Header().Get("Content-Type"), "text/javascript") {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	if w := serve(t, "GET", "/icon.svg"); w.Header().Get("Content-Type") != "image/svg+xml" || w.Header().Get("Cache-Control") != "" {
+	if w := serve(t, "GET", "/icon.svg"); w.Header().Get("Content-Type") != "image/svg+xml" ||
+		w.Header().Get("Cache-Control") != "" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	if w := serve(t, "HEAD", "/topics"); w.Code != http.StatusOK || w.Body.Len() != 0 {

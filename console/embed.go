@@ -32,8 +32,8 @@ type handler struct {
 	nonce func(context.Context) string
 }
 
-// Handler serves the console. The function returns the nonce that the policy of a request names (server.Nonce): the page
-// hands it to what makes style elements.
+// Handler serves the console. The function returns the nonce that the policy of a request names (server.Nonce): the
+// page hands it to what makes style elements.
 func Handler(nonce func(context.Context) string) (http.Handler, error) {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -69,7 +69,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// file answers with a file. Those in assets have a hash of their content in their names, so that browsers may keep them.
+// file answers with a file. Those in assets have a hash of their content in their names, so that browsers may keep
+// them.
 func (h *handler) file(w http.ResponseWriter, r *http.Request, name string, data []byte) {
 	if strings.HasPrefix(name, "assets/") {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -20,7 +20,8 @@ notify:
 alerts:
   every: 1s
   rules:
-    - {name: orders wait, when: queue_depth > threshold, threshold: 10, severity: critical, topics: [orders], action: Start workers.,
+    - {name: orders wait, when: queue_depth > threshold, threshold: 10, severity: critical, topics: [orders],
+       action: Start workers.,
        text: "{topic} has {queue_depth:d} messages, more than {threshold:d}", promql: sum(ferry_topic_messages)}
     - {name: letters pile up, when: dlq_count > threshold, threshold: 5, for: 24h, topics: [hostile]}
     - {name: disk full, when: redis_memory_usage > threshold, threshold: 0.9, severity: page}
@@ -36,7 +37,10 @@ wecom:
 // configure gives the server a configuration, and the secrets that it needs.
 func (s *ferryServer) configure() {
 	s.Helper()
-	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+	}))
 	s.Cleanup(hook.Close)
 	s.vendor = wecomtest.Start(wecomtest.Options{})
 	s.Cleanup(s.vendor.Close)

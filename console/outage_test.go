@@ -12,8 +12,8 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// outage is a server and its Redis, either of which a test in the browser can take away. The browser reaches the server at
-// an address that stays, whatever address a server has that was started again.
+// outage is a server and its Redis, either of which a test in the browser can take away. The browser reaches the server
+// at an address that stays, whatever address a server has that was started again.
 type outage struct {
 	server *ferryServer
 	redis  *redistest.Server

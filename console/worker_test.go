@@ -34,7 +34,8 @@ func startWorker(t *testing.T, s *ferryServer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	breaker, err := guard.NewBreaker(guard.BreakerOptions{Name: "bank", Store: store, Instance: "billing-1", MaxPark: time.Second})
+	breaker, err := guard.NewBreaker(guard.BreakerOptions{Name: "bank", Store: store, Instance: "billing-1",
+		MaxPark: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

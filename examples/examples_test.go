@@ -288,7 +288,8 @@ func TestExamples(t *testing.T) {
 			})
 			t.Run(name+" on Kafka", func(t *testing.T) {
 				t.Parallel()
-				prints(t, filepath.Join(bin, name), "kafka://"+kafkatest.Shared(t).Addrs()[0]+"/?namespace=examples-"+run+name+".", want[name])
+				prints(t, filepath.Join(bin, name), "kafka://"+kafkatest.Shared(t).Addrs()[0]+"/?namespace=examples-"+run+name+".",
+					want[name])
 			})
 		}
 		t.Run("orders", func(t *testing.T) {
@@ -299,7 +300,8 @@ func TestExamples(t *testing.T) {
 }
 
 // anywhere are those that print the same on every broker, however slow it is.
-var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader", "results", "fanout", "outbox", "unique", "transaction"}
+var anywhere = []string{"ordered", "emit", "groups", "deadletters", "deadletter-replay", "leader", "results", "fanout",
+	"outbox", "unique", "transaction"}
 
 // prints runs an example on a broker, or on its own, and demands what it prints.
 func prints(t *testing.T, program, broker, text string) {

@@ -18,7 +18,8 @@ func may(ctx context.Context, s auth.Scope, topic string) error {
 	if topic != "" {
 		where = fmt.Sprintf("topic %.80q", topic)
 	}
-	return driver.NewError(driver.ErrRefused, fmt.Sprintf("%s has no scope %q on %s", who, s, where), "use a token with this scope, and a grant on the topic", nil)
+	return driver.NewError(driver.ErrRefused, fmt.Sprintf("%s has no scope %q on %s", who, s, where),
+		"use a token with this scope, and a grant on the topic", nil)
 }
 
 // mayBrowse is for calls that show whole messages.

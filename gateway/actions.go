@@ -8,8 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// record notes who managed something, or tried to, as the admin API does. What Ferry does with topics of its own is nobody's action.
-// That the note failed is logged: what was done is done.
+// record notes who managed something, or tried to, as the admin API does. What Ferry does with topics of its own is
+// nobody's action. That the note failed is logged: what was done is done.
 func (g *Gateway) record(ctx context.Context, action auth.Action, err error) {
 	if g.o.Actions == nil || driver.Reserved(action.Topic) {
 		return
@@ -21,7 +21,8 @@ func (g *Gateway) record(ctx context.Context, action auth.Action, err error) {
 		}
 	}
 	if err := g.o.Actions.Record(context.WithoutCancel(ctx), action); err != nil {
-		g.o.Logger.ErrorContext(ctx, "ferry: an action could not be recorded", "what", action.What, "topic", action.Topic, "error", err)
+		g.o.Logger.ErrorContext(ctx, "ferry: an action could not be recorded", "what", action.What, "topic", action.Topic,
+			"error", err)
 	}
 }
 

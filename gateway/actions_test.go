@@ -16,8 +16,8 @@ import (
 	"github.com/ferrymq/ferry/internal/frame"
 )
 
-// Who manages something over frames, or sets up a push, stands in the chain of actions, with what came of it, also if it was denied.
-// What a worker does is not recorded, and neither is a look.
+// Who manages something over frames, or sets up a push, stands in the chain of actions, with what came of it, also if
+// it was denied. What a worker does is not recorded, and neither is a look.
 func TestActions(t *testing.T) {
 	b, err := memory.Open(t.Context(), memory.Options{Broker: ferry.Options{Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
@@ -68,12 +68,14 @@ func TestActions(t *testing.T) {
 		got = append(got, fmt.Sprint(a.Who, " ", a.What, " ", a.Topic, " ", a.Outcome, " ", a.Count))
 	}
 	want := []string{
-		fmt.Sprint(ann, " group.pause jobs done 0"), fmt.Sprint(ann, " message.delete jobs done 1"), fmt.Sprint(ann, " topic.purge jobs done 0"),
+		fmt.Sprint(ann, " group.pause jobs done 0"), fmt.Sprint(ann, " message.delete jobs done 1"),
+		fmt.Sprint(ann, " topic.purge jobs done 0"),
 		fmt.Sprint(token(nil), " topic.purge jobs denied 0"), fmt.Sprint(ann, " topic.delete none failed 0"),
 		fmt.Sprint(token(nil), " message.delete jobs denied 0"), fmt.Sprint(token(nil), " message.move jobs denied 0"),
 		fmt.Sprint(token(nil), " topic.trim jobs denied 0"), fmt.Sprint(token(nil), " topic.retain jobs denied 0"),
 		fmt.Sprint(token(nil), " group.replay jobs denied 0"), fmt.Sprint(ann, " topic.audit jobs done 0"),
-		fmt.Sprint(ann, " push.put jobs done 0"), fmt.Sprint(token(nil), " push.put jobs denied 0"), fmt.Sprint(token(nil), " push.delete jobs denied 0"),
+		fmt.Sprint(ann, " push.put jobs done 0"), fmt.Sprint(token(nil), " push.put jobs denied 0"),
+		fmt.Sprint(token(nil), " push.delete jobs denied 0"),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)

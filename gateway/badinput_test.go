@@ -38,7 +38,8 @@ func TestStreamThatIsNotRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fmt.Fprintf(conn, "GET /v1/topics/jobs/groups/default/stream?max=%d HTTP/1.1\r\nHost: h\r\n\r\n", credit); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /v1/topics/jobs/groups/default/stream?max=%d HTTP/1.1\r\nHost: h\r\n\r\n",
+			credit); err != nil {
 			t.Fatal(err)
 		}
 		group := func() driver.GroupStats {
@@ -72,9 +73,13 @@ func TestStreamThatIsNotRead(t *testing.T) {
 	})
 }
 
-// A name says nothing when a push subscription is made: it is looked up for each post, and no private address is called.
+// A name says nothing when a push subscription is made: it is looked up for each post, and no private address is
+// called.
 func TestPushToANameOfAPrivateAddress(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the endpoint was called") }))
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("the endpoint was called")
+	}))
 	defer s.Close()
 	at, err := url.Parse(s.URL)
 	if err != nil {
@@ -91,7 +96,8 @@ func TestPushToANameOfAPrivateAddress(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if status, p := c.do(http.MethodPut, "/v1/push/hook", `{"topic": "jobs", "url": "http://localhost:`+at.Port()+`/"}`); status != http.StatusOK {
+	if status, p := c.do(http.MethodPut, "/v1/push/hook", `{"topic": "jobs", "url": "http://localhost:`+at.Port()+
+		`/"}`); status != http.StatusOK {
 		t.Fatalf("%d %v", status, p)
 	}
 	c.ok("/v1/topics/jobs/messages", "x")

@@ -27,7 +27,8 @@ const (
 func eventOf(m *driver.Message) cloudevents.Event {
 	e, err := cloudevents.Parse(m.ContentType, m.Headers, m.Body)
 	if err != nil {
-		e = cloudevents.Event{ID: m.ID, Source: "/topics/" + m.Topic, Type: "ferry.message", Time: m.PublishedAt, DataContentType: m.ContentType, Data: m.Body}
+		e = cloudevents.Event{ID: m.ID, Source: "/topics/" + m.Topic, Type: "ferry.message", Time: m.PublishedAt,
+			DataContentType: m.ContentType, Data: m.Body}
 	}
 	if (e.DataContentType == "" || isJSON(e.DataContentType)) && len(e.Data) > 0 && !json.Valid(e.Data) {
 		e.DataContentType = "application/octet-stream" // it says that it is JSON, or nothing, which means the same
@@ -59,7 +60,8 @@ func leased(d delivery) cloudevents.Event {
 func answerEvents(ctx context.Context, w http.ResponseWriter, ds []delivery) {
 	events := make([]json.RawMessage, len(ds))
 	for i, d := range ds {
-		events[i], _ = cloudevents.Structured.Marshal(ctx, d.Topic, leased(d)) // it has what an event needs, and its data is what it says
+		// it has what an event needs, and its data is what it says
+		events[i], _ = cloudevents.Structured.Marshal(ctx, d.Topic, leased(d))
 	}
 	w.Header().Set("Content-Type", eventBatchType)
 	_ = json.NewEncoder(w).Encode(events) // who has gone is not told
@@ -85,9 +87,10 @@ const (
 	structuredEvents = "structured"
 )
 
-// content returns the body of a post, its content type, and the attributes that stand in headers: those of the message if it is an
-// event in binary mode, unless the subscription wants every message to be an event.
-func (p pushed) content(ctx context.Context, m *driver.Message) (body []byte, contentType string, attributes map[string]string, err error) {
+// content returns the body of a post, its content type, and the attributes that stand in headers: those of the message
+// if it is an event in binary mode, unless the subscription wants every message to be an event.
+func (p pushed) content(ctx context.Context, m *driver.Message) (body []byte, contentType string,
+	attributes map[string]string, err error) {
 	if p.Events != "" {
 		return contentOf(ctx, eventOf(m), m.Topic, p.Events)
 	}
@@ -101,7 +104,8 @@ func (p pushed) content(ctx context.Context, m *driver.Message) (body []byte, co
 }
 
 // contentOf is an event in a mode of HTTP: the body with its type, and the attributes that stand in headers.
-func contentOf(ctx context.Context, e cloudevents.Event, topic, mode string) (body []byte, contentType string, attributes map[string]string, err error) {
+func contentOf(ctx context.Context, e cloudevents.Event, topic, mode string) (body []byte, contentType string,
+	attributes map[string]string, err error) {
 	if mode == structuredEvents {
 		body, err = cloudevents.Structured.Marshal(ctx, topic, e)
 		return body, cloudevents.Structured.ContentType(), nil, err

@@ -38,7 +38,8 @@ func TestCommandsOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, part := range []string{`"id":"order-1"`, `"id_window":"1m0s"`, `"json":{"id":1}`, `"key":"ann"`, `"extended":[{"ok":true}]`, `"settled":[{"ok":true}]`} {
+	for _, part := range []string{`"id":"order-1"`, `"id_window":"1m0s"`, `"json":{"id":1}`, `"key":"ann"`,
+		`"extended":[{"ok":true}]`, `"settled":[{"ok":true}]`} {
 		if !strings.Contains(strings.ReplaceAll(string(out), " ", ""), part) {
 			t.Errorf("the commands did not print %s:\n%s", part, out)
 		}

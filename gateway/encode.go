@@ -12,8 +12,8 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-// appendDelivery appends a delivery in JSON, as encoding/json writes it without escapes for HTML: every delivery of a stream passes
-// through here, and reflection would cost more than the rest of its way. A test holds the two together.
+// appendDelivery appends a delivery in JSON, as encoding/json writes it without escapes for HTML: every delivery of a
+// stream passes through here, and reflection would cost more than the rest of its way. A test holds the two together.
 func appendDelivery(dst []byte, d *delivery) []byte {
 	dst = appendText(append(dst, `{"lease":`...), d.Lease)
 	dst = appendText(append(dst, `,"lease_for":`...), d.LeaseFor.String())
@@ -105,7 +105,8 @@ func appendEscaped(dst []byte, c rune) []byte {
 // appendReceived appends the answer to a receive: encoding/json writes what is around the deliveries.
 func appendReceived(dst []byte, r received) []byte {
 	const begin = `{"messages":[`
-	around, _ := json.Marshal(received{Messages: []delivery{}, Settled: r.Settled, Error: r.Error}) // nothing in it can fail
+	// nothing in it can fail
+	around, _ := json.Marshal(received{Messages: []delivery{}, Settled: r.Settled, Error: r.Error})
 	dst = append(dst, begin...)
 	for i := range r.Messages {
 		if i > 0 {
@@ -119,7 +120,8 @@ func appendReceived(dst []byte, r received) []byte {
 // receiptRoom is about how many bytes a receipt has.
 const receiptRoom = 64
 
-// appendReceipts appends the answer to a publish of many, as encoding/json writes it: that is asked only for what was not stored.
+// appendReceipts appends the answer to a publish of many, as encoding/json writes it: that is asked only for what was
+// not stored.
 func appendReceipts(dst []byte, all []receipt) []byte {
 	dst = append(dst, `{"receipts":[`...)
 	for i := range all {

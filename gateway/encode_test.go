@@ -20,7 +20,8 @@ func FuzzAppendDelivery(f *testing.F) {
 	f.Add("k", []byte("{"), "application/json", int64(1))
 	f.Fuzz(func(t *testing.T, text string, body []byte, contentType string, nanos int64) {
 		d := &driver.Delivery{Message: &driver.Message{ID: text, Topic: text, Key: text, Body: body, ContentType: contentType,
-			Headers: map[string]string{"b": text, text: "x", "a": ""}, PublishedAt: time.Unix(0, nanos)}, Group: "g", Attempt: int(nanos), Deliveries: 2}
+			Headers: map[string]string{"b": text, text: "x", "a": ""}, PublishedAt: time.Unix(0, nanos)}, Group: "g",
+			Attempt: int(nanos), Deliveries: 2}
 		all := []delivery{shown(d, text, time.Duration(nanos)), {}}
 		for i := range all {
 			var want bytes.Buffer

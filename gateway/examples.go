@@ -4,10 +4,12 @@ import "github.com/ferrymq/ferry/internal/frame"
 
 // What the document of the routes shows. The tests send each example of a request, and read each of an answer.
 
-var pathExamples = map[string]string{"topic": "orders", "group": "billing", "id": "order-1", "name": "billing", "call": "hello"}
+var pathExamples = map[string]string{"topic": "orders", "group": "billing", "id": "order-1", "name": "billing",
+	"call": "hello"}
 
 var publishHeaders = []parameter{
-	{"Idempotency-Key", "The id of the message: the same again is stored once, for as long as the answer says", "", "order-1"},
+	{"Idempotency-Key", "The id of the message: the same again is stored once, for as long as the answer says", "",
+		"order-1"},
 	{"Ferry-Key", "Messages of one key are delivered in order, one at a time", "", "ann"},
 	{"Ferry-Delay", "How long it waits", "", "1.5s"},
 	{"Ferry-At", "When it is due, in RFC 3339, in place of a delay", "", nil},
@@ -22,7 +24,8 @@ var publishBodies = []content{
 	{"*/*", nil, ""},
 	{"text/plain", "", "hello"},
 	{jsonType, nil, `{"id": 1}`},
-	{linesType, message{}, `{"id": "order-2", "key": "ann", "json": {"id": 2}, "delay": "10s"}` + "\n" + `{"body": "hello", "priority": "high"}` + "\n"},
+	{linesType, message{}, `{"id": "order-2", "key": "ann", "json": {"id": 2}, "delay": "10s"}` + "\n" +
+		`{"body": "hello", "priority": "high"}` + "\n"},
 	{batchType, []message{}, `[{"id": "order-3", "json": {"id": 3}, "headers": {"trace": "7f"}, "retry": {"base": "1s", "cap": "1m"}}, {"body_base64": "/w=="}]`},
 	{frame.ContentType, nil, ""},
 }
@@ -30,7 +33,8 @@ var publishBodies = []content{
 // publishAnswers: 201 for one message that is new, 200 for one that was there, and for many.
 var publishAnswers = map[int][]content{
 	201: inJSON(receipt{}, `{"id": "order-1", "id_window": "10m0s"}`),
-	200: inJSON(oneOf{receipts{}, receipt{}}, `{"receipts": [{"id": "order-2", "id_window": "10m0s"}, {"error": `+problemExample+`}]}`),
+	200: inJSON(oneOf{receipts{}, receipt{}}, `{"receipts": [{"id": "order-2", "id_window": "10m0s"}, {"error": `+
+		problemExample+`}]}`),
 }
 
 const (

@@ -8,13 +8,15 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// plain returns the deliveries that a client gets, and beside each what is shown of it: the message as it was before filters changed
-// it. What is held, and settled, is the message as it is stored. Of one that cannot be undone becomes what a worker would make of it.
+// plain returns the deliveries that a client gets, and beside each what is shown of it: the message as it was before
+// filters changed it. What is held, and settled, is the message as it is stored. Of one that cannot be undone becomes
+// what a worker would make of it.
 func (g *Gateway) plain(ctx context.Context, s *session, ds []*driver.Delivery) (held, shown []*driver.Delivery) {
 	for _, d := range ds {
 		m, err := g.broker.UndoFilters(ctx, d.Message)
 		if err != nil {
-			s.sub.Settle(context.WithoutCancel(ctx), []driver.Settlement{undecoded(d, err)}) // if the broker does not take it, it comes again
+			// if the broker does not take it, it comes again
+			s.sub.Settle(context.WithoutCancel(ctx), []driver.Settlement{undecoded(d, err)})
 			continue
 		}
 		p := d
@@ -28,7 +30,8 @@ func (g *Gateway) plain(ctx context.Context, s *session, ds []*driver.Delivery) 
 	return held, shown
 }
 
-// undecoded settles a delivery whose body cannot be read: a dead letter, or a retry if what a filter asked did not answer.
+// undecoded settles a delivery whose body cannot be read: a dead letter, or a retry if what a filter asked did not
+// answer.
 func undecoded(d *driver.Delivery, err error) driver.Settlement {
 	in := settlement{Error: err.Error()}
 	s := driver.Settlement{Delivery: d, Outcome: driver.Dead, Failure: in.failure(driver.ReasonInvalidMessage)}
@@ -39,7 +42,8 @@ func undecoded(d *driver.Delivery, err error) driver.Settlement {
 	return s
 }
 
-// prepare makes a follow-up what a publish, or worker.Emit, would: seen by hooks, checked, authorised, and changed by filters.
+// prepare makes a follow-up what a publish, or worker.Emit, would: seen by hooks, checked, authorised, and changed by
+// filters.
 func (g *Gateway) prepare(ctx context.Context, m *driver.Message) error {
 	hooks := g.broker.Hooks()
 	if hooks.Publishing != nil {

@@ -39,7 +39,8 @@ func (f *shouted) Undo(_ context.Context, body []byte, _ string, _ codec.About, 
 // filtered runs a test with a gateway to a broker with a filter, in virtual time.
 func filtered(t *testing.T, f *shouted, test func(t *testing.T, c client, d driver.Driver)) {
 	synctest.Test(t, func(t *testing.T) {
-		b, err := memory.Open(t.Context(), memory.Options{Broker: ferry.Options{Logger: slog.New(slog.DiscardHandler), Filters: []codec.Filter{f}}})
+		b, err := memory.Open(t.Context(),
+			memory.Options{Broker: ferry.Options{Logger: slog.New(slog.DiscardHandler), Filters: []codec.Filter{f}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,8 @@ func filtered(t *testing.T, f *shouted, test func(t *testing.T, c client, d driv
 	})
 }
 
-// A client gets what was published, and follow-ups pass the filters, too: in the broker all bodies are as the filter made them.
+// A client gets what was published, and follow-ups pass the filters, too: in the broker all bodies are as the filter
+// made them.
 func TestFilters(t *testing.T) {
 	filtered(t, &shouted{}, func(t *testing.T, c client, d driver.Driver) {
 		c.ok("/v1/topics/jobs/messages", "hello")
@@ -84,7 +86,8 @@ func TestFiltersThatFail(t *testing.T) {
 		if m := c.receive(`{"wait": "20s"}`); len(m) != 0 {
 			t.Fatalf("received %v", m)
 		}
-		if m := c.receive(`{"wait": "20s"}`); len(m) != 1 || m[0]["body"] != "late" || m[0]["attempt"] != 2.0 || time.Since(start) == 0 {
+		if m := c.receive(`{"wait": "20s"}`); len(m) != 1 || m[0]["body"] != "late" || m[0]["attempt"] != 2.0 ||
+			time.Since(start) == 0 {
 			t.Fatalf("received %v", m)
 		}
 		c.ok("/v1/topics/jobs/messages", "damaged")
@@ -92,7 +95,8 @@ func TestFiltersThatFail(t *testing.T) {
 			t.Fatalf("received %v", m)
 		}
 		p, err := d.Browse(t.Context(), driver.Query{Topic: "jobs", Group: "g", State: driver.StateDead})
-		if err != nil || len(p.Entries) != 1 || string(p.Entries[0].Message.Body) != "DAMAGED" || p.Entries[0].Dead.Reason != driver.ReasonInvalidMessage {
+		if err != nil || len(p.Entries) != 1 || string(p.Entries[0].Message.Body) != "DAMAGED" ||
+			p.Entries[0].Dead.Reason != driver.ReasonInvalidMessage {
 			t.Errorf("dead letters: %+v, %v", p.Entries, err)
 		}
 	})

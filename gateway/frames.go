@@ -109,10 +109,12 @@ func (g *Gateway) answer(r *http.Request) *frame.Answer {
 	case auth.From(r.Context()) == nil:
 		return &frame.Answer{Err: driver.NewError(driver.ErrRefused, "the call says not who asks", "send a token", nil)}
 	case !known:
-		return &frame.Answer{Err: driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the gateway has no call %.80q", r.PathValue("call")),
+		return &frame.Answer{Err: driver.NewError(driver.ErrUnsupported,
+			fmt.Sprintf("the gateway has no call %.80q", r.PathValue("call")),
 			"use the same release of Ferry on both sides", nil)}
 	case r.Header.Get("Content-Type") != frame.ContentType:
-		return &frame.Answer{Err: driver.NewError(driver.ErrInvalid, "the call is no frame", "send Content-Type "+frame.ContentType, nil)}
+		return &frame.Answer{Err: driver.NewError(driver.ErrInvalid, "the call is no frame",
+			"send Content-Type "+frame.ContentType, nil)}
 	}
 	v, err := run(r.Context(), r.Body, g.o.MaxFrame)
 	return &frame.Answer{Err: unnamed(r.Context(), err), Value: v}

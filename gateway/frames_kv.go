@@ -46,7 +46,8 @@ func (g *Gateway) kvChanges(ctx context.Context, q *frame.Watch) (frame.Value, e
 }
 
 // watch waits for a change, for as long as a call may take.
-func (g *Gateway) watch(ctx context.Context, q *frame.Watch, wait func(ctx context.Context) (*frame.Values, error)) (frame.Value, error) {
+func (g *Gateway) watch(ctx context.Context, q *frame.Watch,
+	wait func(ctx context.Context) (*frame.Values, error)) (frame.Value, error) {
 	if err := mayKV(ctx, q.Bucket); err != nil {
 		return nil, err
 	}

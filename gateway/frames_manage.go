@@ -77,7 +77,8 @@ func (g *Gateway) audit(ctx context.Context, q *frame.Place) (frame.Value, error
 // repair is an audit that mends what it finds.
 func (g *Gateway) repair(ctx context.Context, topic string) (frame.Value, error) {
 	var r driver.AuditReport
-	_, err := g.managed(ctx, auth.Action{What: "topic.audit", Topic: topic}, func() (err error) { r, err = g.driver.Audit(ctx, topic, true); return err })
+	_, err := g.managed(ctx, auth.Action{What: "topic.audit", Topic: topic},
+		func() (err error) { r, err = g.driver.Audit(ctx, topic, true); return err })
 	return (*frame.AuditReport)(&r), err
 }
 
@@ -86,11 +87,13 @@ func (g *Gateway) ensureTopic(ctx context.Context, q *frame.Config) (frame.Value
 }
 
 func (g *Gateway) alterTopic(ctx context.Context, q *frame.Config) (frame.Value, error) {
-	return g.managed(ctx, auth.Action{What: "topic.put", Topic: q.Topic}, func() error { return g.driver.AlterTopic(ctx, q.Topic, q.Config) })
+	return g.managed(ctx, auth.Action{What: "topic.put", Topic: q.Topic},
+		func() error { return g.driver.AlterTopic(ctx, q.Topic, q.Config) })
 }
 
 func (g *Gateway) deleteTopic(ctx context.Context, q *frame.Place) (frame.Value, error) {
-	return g.managed(ctx, auth.Action{What: "topic.delete", Topic: q.Topic}, func() error { return g.driver.DeleteTopic(ctx, q.Topic) })
+	return g.managed(ctx, auth.Action{What: "topic.delete", Topic: q.Topic},
+		func() error { return g.driver.DeleteTopic(ctx, q.Topic) })
 }
 
 func (g *Gateway) ensureGroup(ctx context.Context, q *frame.Group) (frame.Value, error) {
@@ -98,7 +101,8 @@ func (g *Gateway) ensureGroup(ctx context.Context, q *frame.Group) (frame.Value,
 }
 
 func (g *Gateway) deleteGroup(ctx context.Context, q *frame.Place) (frame.Value, error) {
-	return g.managed(ctx, auth.Action{What: "group.delete", Topic: q.Topic, Group: q.Group}, func() error { return g.driver.DeleteGroup(ctx, q.Topic, q.Group) })
+	return g.managed(ctx, auth.Action{What: "group.delete", Topic: q.Topic, Group: q.Group},
+		func() error { return g.driver.DeleteGroup(ctx, q.Topic, q.Group) })
 }
 
 func (g *Gateway) pause(ctx context.Context, q *frame.Place) (frame.Value, error) {
@@ -109,10 +113,12 @@ func (g *Gateway) pause(ctx context.Context, q *frame.Place) (frame.Value, error
 	if what = "topic." + what; q.Group != "" {
 		what = "group" + strings.TrimPrefix(what, "topic")
 	}
-	return g.managed(ctx, auth.Action{What: what, Topic: q.Topic, Group: q.Group}, func() error { return g.driver.Pause(ctx, q.Topic, q.Group, q.Flag) })
+	return g.managed(ctx, auth.Action{What: what, Topic: q.Topic, Group: q.Group},
+		func() error { return g.driver.Pause(ctx, q.Topic, q.Group, q.Flag) })
 }
 
-// managed is operate for what is recorded: what a program does by itself, as making a topic or a group that it needs, is not.
+// managed is operate for what is recorded: what a program does by itself, as making a topic or a group that it needs,
+// is not.
 func (g *Gateway) managed(ctx context.Context, action auth.Action, change func() error) (frame.Value, error) {
 	v, err := g.operate(ctx, action.Topic, change)
 	g.record(ctx, action, err)
@@ -164,7 +170,8 @@ func (g *Gateway) move(ctx context.Context, q *frame.Moves) (frame.Value, error)
 
 func (g *Gateway) reset(ctx context.Context, q *frame.Reset) (frame.Value, error) {
 	var r driver.ResetReport
-	_, err := g.operate(ctx, q.Topic, func() (err error) { r, err = g.driver.Reset(ctx, q.Topic, q.Group, q.Options); return err })
+	_, err := g.operate(ctx, q.Topic,
+		func() (err error) { r, err = g.driver.Reset(ctx, q.Topic, q.Group, q.Options); return err })
 	g.record(ctx, auth.Action{What: "group.reset", Topic: q.Topic, Group: q.Group}, err)
 	return (*frame.ResetReport)(&r), err
 }

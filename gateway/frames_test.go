@@ -43,7 +43,8 @@ func newGateway(t *testing.T, o gateway.Options) (*gateway.Gateway, *ferry.Broke
 
 // token is a program that may do some things with topics that fit patterns.
 func token(scopes []auth.Scope, topics ...string) *auth.Identity {
-	return &auth.Identity{Kind: auth.KindToken, Name: "test", Scopes: scopes, Grants: []auth.Grant{{Role: auth.Administrator, Topics: topics}}}
+	return &auth.Identity{Kind: auth.KindToken, Name: "test", Scopes: scopes,
+		Grants: []auth.Grant{{Role: auth.Administrator, Topics: topics}}}
 }
 
 // post sends a body as somebody.
@@ -79,10 +80,12 @@ func TestCallsNeedScopes(t *testing.T) {
 		needs []auth.Scope
 		all   bool // it belongs to no topic
 	}{
-		frame.CallPublish:     {q: &frame.Publish{Messages: []*driver.Message{message}}, needs: []auth.Scope{auth.Publish}},
-		frame.CallSubscribe:   {q: &frame.Subscribe{Options: driver.SubscribeOptions{Topic: "jobs", Instance: "i"}}, needs: []auth.Scope{auth.Consume}},
-		frame.CallStats:       {q: &frame.Place{Topic: "jobs"}, needs: []auth.Scope{auth.View}},
-		frame.CallBrowse:      {q: &frame.Query{Topic: "jobs", Group: "g", State: driver.StateReady}, needs: []auth.Scope{auth.View, auth.Payload}},
+		frame.CallPublish: {q: &frame.Publish{Messages: []*driver.Message{message}}, needs: []auth.Scope{auth.Publish}},
+		frame.CallSubscribe: {q: &frame.Subscribe{Options: driver.SubscribeOptions{Topic: "jobs", Instance: "i"}},
+			needs: []auth.Scope{auth.Consume}},
+		frame.CallStats: {q: &frame.Place{Topic: "jobs"}, needs: []auth.Scope{auth.View}},
+		frame.CallBrowse: {q: &frame.Query{Topic: "jobs", Group: "g", State: driver.StateReady},
+			needs: []auth.Scope{auth.View, auth.Payload}},
 		frame.CallGet:         {q: &frame.Target{Topic: "jobs", ID: "a"}, needs: []auth.Scope{auth.View, auth.Payload}},
 		frame.CallAudit:       {q: &frame.Place{Topic: "jobs"}, needs: []auth.Scope{auth.View}},
 		frame.CallEnsureTopic: {q: &frame.Config{Topic: "jobs"}, needs: []auth.Scope{auth.Operate}},
@@ -93,16 +96,20 @@ func TestCallsNeedScopes(t *testing.T) {
 		frame.CallPause:       {q: &frame.Place{Topic: "jobs"}, needs: []auth.Scope{auth.Operate}},
 		frame.CallPurge:       {q: &frame.Place{Topic: "jobs"}, needs: []auth.Scope{auth.Operate}},
 		frame.CallDelete:      {q: &frame.Targets{{Topic: "jobs", ID: "a"}}, needs: []auth.Scope{auth.Operate}},
-		frame.CallMove:        {q: &frame.Moves{{Target: driver.Target{Topic: "jobs", ID: "a"}}}, needs: []auth.Scope{auth.Operate}},
-		frame.CallReset:       {q: &frame.Reset{Topic: "jobs", Group: "g"}, needs: []auth.Scope{auth.Operate}},
-		frame.CallUsage:       {q: &frame.Nothing{}, needs: []auth.Scope{auth.View}, all: true},
-		frame.CallDiagnose:    {q: &frame.Nothing{}, needs: []auth.Scope{auth.View}, all: true},
-		frame.CallKVGet:       {q: &frame.Names{Bucket: "mine", Names: []string{"a"}}, needs: []auth.Scope{auth.Operate}, all: true},
-		frame.CallKVList:      {q: &frame.KVQuery{Bucket: driver.AuthBucket + ".tokens"}, needs: []auth.Scope{auth.Admin}, all: true},
-		frame.CallKVApply:     {q: &frame.Writes{Bucket: driver.WeComBucket, Writes: []driver.Write{{Name: "eve"}}}, needs: []auth.Scope{auth.Admin}, all: true},
-		frame.CallPartitions:  {q: &frame.Place{Topic: "jobs"}, needs: []auth.Scope{auth.View}},
-		frame.CallRange:       {q: &frame.RangeQuery{Topic: "jobs"}, needs: []auth.Scope{auth.View, auth.Payload}},
-		frame.CallTrim:        {q: &frame.Place{Topic: "jobs"}, needs: []auth.Scope{auth.Operate}},
+		frame.CallMove: {q: &frame.Moves{{Target: driver.Target{Topic: "jobs", ID: "a"}}},
+			needs: []auth.Scope{auth.Operate}},
+		frame.CallReset:    {q: &frame.Reset{Topic: "jobs", Group: "g"}, needs: []auth.Scope{auth.Operate}},
+		frame.CallUsage:    {q: &frame.Nothing{}, needs: []auth.Scope{auth.View}, all: true},
+		frame.CallDiagnose: {q: &frame.Nothing{}, needs: []auth.Scope{auth.View}, all: true},
+		frame.CallKVGet: {q: &frame.Names{Bucket: "mine", Names: []string{"a"}}, needs: []auth.Scope{auth.Operate},
+			all: true},
+		frame.CallKVList: {q: &frame.KVQuery{Bucket: driver.AuthBucket + ".tokens"}, needs: []auth.Scope{auth.Admin},
+			all: true},
+		frame.CallKVApply: {q: &frame.Writes{Bucket: driver.WeComBucket, Writes: []driver.Write{{Name: "eve"}}},
+			needs: []auth.Scope{auth.Admin}, all: true},
+		frame.CallPartitions: {q: &frame.Place{Topic: "jobs"}, needs: []auth.Scope{auth.View}},
+		frame.CallRange:      {q: &frame.RangeQuery{Topic: "jobs"}, needs: []auth.Scope{auth.View, auth.Payload}},
+		frame.CallTrim:       {q: &frame.Place{Topic: "jobs"}, needs: []auth.Scope{auth.Operate}},
 	} {
 		for _, missing := range c.needs {
 			status, err := call(t, g, token(without(missing)), name, c.q, nil)
@@ -133,7 +140,8 @@ func TestMaskedTopics(t *testing.T) {
 		frame.CallGet:   func(topic string) frame.Value { return &frame.Target{Topic: topic, ID: "a"} },
 		frame.CallRange: func(topic string) frame.Value { return &frame.RangeQuery{Topic: topic} },
 	} {
-		looks, consumes := token([]auth.Scope{auth.View, auth.Payload}), token([]auth.Scope{auth.View, auth.Payload, auth.Consume})
+		looks, consumes := token([]auth.Scope{auth.View, auth.Payload}),
+			token([]auth.Scope{auth.View, auth.Payload, auth.Consume})
 		if _, err := call(t, g, looks, name, q("mails"), nil); !errors.Is(err, driver.ErrRefused) {
 			t.Errorf("%s of a masked topic: %v", name, err)
 		}
@@ -176,7 +184,8 @@ func without(missing auth.Scope) []auth.Scope {
 func TestEmitNeedsPublish(t *testing.T) {
 	g, _ := newGateway(t, gateway.Options{})
 	emit := driver.Settlement{Emit: []*driver.Message{{ID: "b", Topic: "secret"}}}
-	_, err := call(t, g, token([]auth.Scope{auth.Consume}, "jobs"), frame.CallSettle, &frame.Settle{Handles: []uint64{1}, Settlements: []driver.Settlement{emit}}, nil)
+	_, err := call(t, g, token([]auth.Scope{auth.Consume}, "jobs"), frame.CallSettle,
+		&frame.Settle{Handles: []uint64{1}, Settlements: []driver.Settlement{emit}}, nil)
 	if !errors.Is(err, driver.ErrRefused) {
 		t.Errorf("got %v, want ErrRefused", err)
 	}
@@ -188,10 +197,12 @@ func TestSessionsAreNotShared(t *testing.T) {
 	mine, other := token(nil), token(nil)
 	other.Name = "other"
 	var s frame.Session
-	if _, err := call(t, g, mine, frame.CallSubscribe, &frame.Subscribe{Options: driver.SubscribeOptions{Topic: "jobs", Instance: "i"}}, &s); err != nil {
+	if _, err := call(t, g, mine, frame.CallSubscribe,
+		&frame.Subscribe{Options: driver.SubscribeOptions{Topic: "jobs", Instance: "i"}}, &s); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call(t, g, other, frame.CallReceive, &frame.Receive{Session: s.ID, Number: 1, Max: 1}, nil); !errors.Is(err, frame.ErrNoSession) {
+	if _, err := call(t, g, other, frame.CallReceive, &frame.Receive{Session: s.ID, Number: 1, Max: 1},
+		nil); !errors.Is(err, frame.ErrNoSession) {
 		t.Errorf("Receive by another: got %v, want ErrNoSession", err)
 	}
 	if _, err := call(t, g, mine, frame.CallDrain, &s, &frame.Nothing{}); err != nil {
@@ -215,15 +226,16 @@ func TestBadCalls(t *testing.T) {
 		who               *auth.Identity
 		status            int
 	}{
-		"nobody":              {"stats", frame.ContentType, good, nil, http.StatusForbidden},
-		"another call":        {"dance", frame.ContentType, good, token(nil), http.StatusNotImplemented},
-		"no frame":            {"stats", "application/json", []byte("{}"), token(nil), http.StatusBadRequest},
-		"nothing":             {"stats", frame.ContentType, nil, token(nil), http.StatusBadRequest},
-		"half a frame":        {"stats", frame.ContentType, good[:len(good)-2], token(nil), http.StatusBadRequest},
-		"another version":     {"stats", frame.ContentType, other, token(nil), http.StatusBadRequest},
-		"a frame too large":   {"stats", frame.ContentType, big, token(nil), http.StatusRequestEntityTooLarge},
-		"a topic not there":   {"stats", frame.ContentType, good, token(nil), http.StatusNotFound},
-		"rubbish for a frame": {"publish", frame.ContentType, append([]byte{frame.Version, 0, 0, 0, 3}, 9, 9, 9), token(nil), http.StatusBadRequest},
+		"nobody":            {"stats", frame.ContentType, good, nil, http.StatusForbidden},
+		"another call":      {"dance", frame.ContentType, good, token(nil), http.StatusNotImplemented},
+		"no frame":          {"stats", "application/json", []byte("{}"), token(nil), http.StatusBadRequest},
+		"nothing":           {"stats", frame.ContentType, nil, token(nil), http.StatusBadRequest},
+		"half a frame":      {"stats", frame.ContentType, good[:len(good)-2], token(nil), http.StatusBadRequest},
+		"another version":   {"stats", frame.ContentType, other, token(nil), http.StatusBadRequest},
+		"a frame too large": {"stats", frame.ContentType, big, token(nil), http.StatusRequestEntityTooLarge},
+		"a topic not there": {"stats", frame.ContentType, good, token(nil), http.StatusNotFound},
+		"rubbish for a frame": {"publish", frame.ContentType, append([]byte{frame.Version, 0, 0, 0, 3}, 9, 9, 9), token(nil),
+			http.StatusBadRequest},
 	} {
 		w := post(g, c.who, "/v1/driver/"+c.path, c.contentType, c.body)
 		if w.Code != c.status {
@@ -231,7 +243,8 @@ func TestBadCalls(t *testing.T) {
 		}
 		var a frame.Answer
 		var whole *driver.Error
-		if err := frame.Read(w.Body, frame.Bounds{Most: 1 << 20}, &a); err != nil || !errors.As(a.Err, &whole) || whole.Hint == "" {
+		if err := frame.Read(w.Body, frame.Bounds{Most: 1 << 20}, &a); err != nil || !errors.As(a.Err, &whole) ||
+			whole.Hint == "" {
 			t.Errorf("%s: the answer is %v, %v, want an error with a hint", name, a.Err, err)
 		}
 	}

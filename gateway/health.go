@@ -11,8 +11,8 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-// healthBucket has what became of the latest posts, by the name of the subscription: the gateway that posts writes it, and each may
-// be asked.
+// healthBucket has what became of the latest posts, by the name of the subscription: the gateway that posts writes it,
+// and each may be asked.
 const healthBucket = driver.PushBucket + ".health"
 
 // healthEvery is how often it is written while nothing changes but times.
@@ -65,7 +65,8 @@ func (m *meter) note(ctx context.Context, err error) {
 	m.written = now
 	data, _ := json.Marshal(m.now) // texts and numbers
 	write := driver.Write{Name: m.name, Data: data}
-	if err := m.g.driver.KV().Apply(context.WithoutCancel(ctx), healthBucket, driver.KVOptions{}, write)[0].Err; err != nil {
+	if err := m.g.driver.KV().Apply(context.WithoutCancel(ctx), healthBucket, driver.KVOptions{},
+		write)[0].Err; err != nil {
 		m.g.o.Logger.DebugContext(ctx, "ferry: the health of a push endpoint was not written", "name", m.name, "error", err)
 	}
 }

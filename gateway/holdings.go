@@ -21,8 +21,8 @@ type block struct {
 	n    int
 }
 
-// holdings are deliveries by handle. Handles are counted up and mostly spoken of in order, so that they lie in blocks: few steps look
-// into the map, and a delivery that is held for long keeps no other.
+// holdings are deliveries by handle. Handles are counted up and mostly spoken of in order, so that they lie in blocks:
+// few steps look into the map, and a delivery that is held for long keeps no other.
 type holdings struct {
 	blocks map[uint64]*block
 	n      int

@@ -14,7 +14,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// leases makes the handles that clients in other languages hold: which gateway, which session, which delivery, and a signature.
+// leases makes the handles that clients in other languages hold: which gateway, which session, which delivery, and a
+// signature.
 type leases struct {
 	node string
 	macs *sync.Pool // of hash.Hash with the key: keying one costs more than a signature
@@ -66,7 +67,8 @@ func (l leases) parse(handle string) leaseHandle {
 		return leaseHandle{err: errHandle()}
 	}
 	if node != l.node {
-		return leaseHandle{err: driver.NewError(driver.ErrConflict, fmt.Sprintf("the lease is held by gateway %.40q, and this is %q", node, l.node),
+		return leaseHandle{err: driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("the lease is held by gateway %.40q, and this is %q", node, l.node),
 			"send it to the gateway that gave it, or let it run out; the message is delivered again", errElsewhere)}
 	}
 	n, err := strconv.ParseUint(number, 36, 64)

@@ -50,8 +50,10 @@ func (m message) whole(topic string) (*driver.Message, error) {
 		}
 	}
 	r := letterjson.Record{
-		ID: m.ID, OwnID: m.ID != "", Topic: topic, Key: m.Key, Body: m.Body, BodyBase64: m.BodyBase64, ContentType: m.ContentType,
-		Headers: m.Headers, Priority: m.Priority, TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow, MaxAttempts: m.MaxAttempts, Retry: m.Retry,
+		ID: m.ID, OwnID: m.ID != "", Topic: topic, Key: m.Key, Body: m.Body, BodyBase64: m.BodyBase64,
+		ContentType: m.ContentType,
+		Headers:     m.Headers, Priority: m.Priority, TTL: m.TTL, DedupID: m.DedupID, DedupWindow: m.DedupWindow,
+		MaxAttempts: m.MaxAttempts, Retry: m.Retry,
 	}
 	out, err := r.Message()
 	if err != nil {
@@ -66,7 +68,8 @@ func (m message) whole(topic string) (*driver.Message, error) {
 
 // fromRequest returns the message of a request whose body is the body: what else there is stands in its headers.
 func fromRequest(r *http.Request, topic string, body []byte) (*driver.Message, error) {
-	m := &driver.Message{Topic: topic, Body: body, ContentType: r.Header.Get("Content-Type"), ID: r.Header.Get("Idempotency-Key")}
+	m := &driver.Message{Topic: topic, Body: body, ContentType: r.Header.Get("Content-Type"),
+		ID: r.Header.Get("Idempotency-Key")}
 	m.OwnID = m.ID != ""
 	for name, values := range r.Header {
 		lower := strings.ToLower(name)
@@ -107,7 +110,8 @@ func setHeader(m *driver.Message, name, value string) (err error) {
 				value = plain
 			}
 		} else if !ok && strings.HasPrefix(name, "ferry-") {
-			return invalid(fmt.Sprintf("there is no header %.60q", name), "use Ferry-Header-NAME for headers of the message", nil)
+			return invalid(fmt.Sprintf("there is no header %.60q", name), "use Ferry-Header-NAME for headers of the message",
+				nil)
 		}
 		if ok && !utf8.ValidString(value) { // who receives it in JSON would get something else
 			return invalid(fmt.Sprintf("the value of header %q is not UTF-8", name), "send text, or bytes in base64", nil)
@@ -120,7 +124,8 @@ func setHeader(m *driver.Message, name, value string) (err error) {
 		}
 	}
 	if err != nil {
-		return invalid(fmt.Sprintf("the value of header %q cannot be read", name), "durations look like 1.5s, times like 2026-01-02T15:04:05Z", err)
+		return invalid(fmt.Sprintf("the value of header %q cannot be read", name),
+			"durations look like 1.5s, times like 2026-01-02T15:04:05Z", err)
 	}
 	return nil
 }
@@ -160,8 +165,10 @@ type delivery struct {
 // shown returns a delivery in JSON. A body that is JSON stays so, text is text, and the rest is base64.
 func shown(d *driver.Delivery, lease string, left time.Duration) delivery {
 	out := delivery{
-		Lease: lease, LeaseFor: jsontime.Duration(left.Round(time.Millisecond)), Attempt: d.Attempt, Deliveries: d.Deliveries, Cause: d.Cause.String(),
-		message: d.Message, ID: d.ID, Topic: d.Topic, Group: d.Group, Key: d.Key, ContentType: d.ContentType, Headers: d.Headers, PublishedAt: jsontime.At(d.PublishedAt),
+		Lease: lease, LeaseFor: jsontime.Duration(left.Round(time.Millisecond)), Attempt: d.Attempt, Deliveries: d.Deliveries,
+		Cause:   d.Cause.String(),
+		message: d.Message, ID: d.ID, Topic: d.Topic, Group: d.Group, Key: d.Key, ContentType: d.ContentType,
+		Headers: d.Headers, PublishedAt: jsontime.At(d.PublishedAt),
 	}
 	if isJSON(d.ContentType) {
 		out.JSON = compact(d.Body)

@@ -34,9 +34,11 @@ var spec = sync.OnceValue(func() []byte {
 	types.RegisterTypeAlias(reflect.TypeFor[jsontime.Duration](), reflect.TypeFor[string]())
 	types.RegisterTypeAlias(reflect.TypeFor[jsontime.Time](), reflect.TypeFor[time.Time]())
 	doc := &huma.OpenAPI{
-		OpenAPI: "3.1.0", Info: &huma.Info{Title: "Ferry", Version: "1", Description: "A broker over HTTP: publish, receive, settle, extend, stream and push"},
+		OpenAPI: "3.1.0", Info: &huma.Info{Title: "Ferry", Version: "1",
+			Description: "A broker over HTTP: publish, receive, settle, extend, stream and push"},
 		Paths: map[string]*huma.PathItem{}, Security: []map[string][]string{{"token": {}}},
-		Components: &huma.Components{Schemas: types, SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}},
+		Components: &huma.Components{Schemas: types,
+			SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}},
 	}
 	for _, r := range table() {
 		r.describe(doc, types)
@@ -50,10 +52,13 @@ var spec = sync.OnceValue(func() []byte {
 
 // describe puts a route into the document.
 func (r route) describe(doc *huma.OpenAPI, types huma.Registry) {
-	op := &huma.Operation{OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Responses: map[string]*huma.Response{
-		"default": {Description: "Problem details (RFC 9457)", Content: described(types, []content{{problemType, problem{}, problemExample}})}}}
+	op := &huma.Operation{OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary,
+		Responses: map[string]*huma.Response{
+			"default": {Description: "Problem details (RFC 9457)", Content: described(types,
+				[]content{{problemType, problem{}, problemExample}})}}}
 	for _, name := range pathParameter.FindAllStringSubmatch(r.path, -1) {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: name[1], In: "path", Required: true, Schema: &huma.Schema{Type: "string"}, Example: pathExamples[name[1]]})
+		op.Parameters = append(op.Parameters, &huma.Param{Name: name[1], In: "path", Required: true,
+			Schema: &huma.Schema{Type: "string"}, Example: pathExamples[name[1]]})
 	}
 	op.Parameters = append(op.Parameters, parametersOf(types, "query", r.query)...)
 	op.Parameters = append(op.Parameters, parametersOf(types, "header", r.headers)...)
@@ -61,7 +66,8 @@ func (r route) describe(doc *huma.OpenAPI, types huma.Registry) {
 		op.RequestBody = &huma.RequestBody{Content: described(types, r.request)}
 	}
 	for status, answers := range r.answers {
-		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: described(types, answers)}
+		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status),
+			Content: described(types, answers)}
 	}
 	doc.AddOperation(op)
 }
@@ -71,7 +77,8 @@ var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 func parametersOf(types huma.Registry, in string, all []parameter) []*huma.Param {
 	var out []*huma.Param
 	for _, p := range all {
-		out = append(out, &huma.Param{Name: p.name, In: in, Description: p.doc, Schema: types.Schema(reflect.TypeOf(p.of), true, p.name), Example: p.example})
+		out = append(out, &huma.Param{Name: p.name, In: in, Description: p.doc,
+			Schema: types.Schema(reflect.TypeOf(p.of), true, p.name), Example: p.example})
 	}
 	return out
 }

@@ -105,7 +105,8 @@ func (r *rig) do(method, target, contentType, body string, headers ...parameter)
 			req.Header.Set(h.name, fmt.Sprint(h.example))
 		}
 	}
-	ctx, cancel := context.WithTimeout(auth.With(r.Context(), &auth.Identity{Kind: auth.KindToken, Name: "test", Grants: []auth.Grant{{Role: auth.Administrator}}}), time.Minute)
+	ctx, cancel := context.WithTimeout(auth.With(r.Context(), &auth.Identity{Kind: auth.KindToken, Name: "test",
+		Grants: []auth.Grant{{Role: auth.Administrator}}}), time.Minute)
 	defer cancel()
 	w := httptest.NewRecorder()
 	r.g.ServeHTTP(w, req.WithContext(ctx))
@@ -131,7 +132,8 @@ func TestOpenAPIIsCommitted(t *testing.T) {
 	}
 }
 
-// TestDocumentEqualsRouter: each route of the document is in the table and is answered, and each row is in the document.
+// TestDocumentEqualsRouter: each route of the document is in the table and is answered, and each row is in the
+// document.
 func TestDocumentEqualsRouter(t *testing.T) {
 	virtual(t, func(r *rig) {
 		if r.doc.OpenAPI != "3.1.0" {
@@ -193,7 +195,8 @@ func TestExamples(t *testing.T) {
 				if contentType == frame.ContentType {
 					continue
 				}
-				w := r.do(row.method, row.filled()+row.exampleQuery(), contentType, textOf(contentType, requests[contentType].Example), row.headers...)
+				w := r.do(row.method, row.filled()+row.exampleQuery(), contentType,
+					textOf(contentType, requests[contentType].Example), row.headers...)
 				if _, documented := row.answers[w.Code]; !documented {
 					t.Errorf("%s %s of type %q answers %d %s", row.method, row.path, contentType, w.Code, w.Body)
 				}
@@ -243,7 +246,8 @@ func TestAnswersOfExamples(t *testing.T) {
 	}
 }
 
-// TestWrongInput sends each route what its own document forbids: every answer is a problem, none a failure of the server.
+// TestWrongInput sends each route what its own document forbids: every answer is a problem, none a failure of the
+// server.
 func TestWrongInput(t *testing.T) {
 	virtual(t, func(r *rig) {
 		sent := 0
@@ -271,13 +275,15 @@ func wrongQueries(op documented) []string {
 	wrong := []string{"nope=1"}
 	for _, p := range op.Parameters {
 		if p.In == "query" {
-			wrong = append(wrong, p.Name+"=x", p.Name+"=-1", p.Name+"=1e9", p.Name+"="+strings.Repeat("9", 30), p.Name+"=%00", p.Name+"=-1s")
+			wrong = append(wrong, p.Name+"=x", p.Name+"=-1", p.Name+"=1e9", p.Name+"="+strings.Repeat("9", 30), p.Name+"=%00",
+				p.Name+"=-1s")
 		}
 	}
 	return wrong
 }
 
-// wrongBodies are no JSON, no UTF-8, of another kind, and with fields that are unknown or of another type, also one level below.
+// wrongBodies are no JSON, no UTF-8, of another kind, and with fields that are unknown or of another type, also one
+// level below.
 func (r *rig) wrongBodies(contentType string, m medium) []string {
 	s := r.doc.resolve(m.Schema)
 	wrap := func(v any) string {
@@ -296,7 +302,8 @@ func (r *rig) wrongBodies(contentType string, m medium) []string {
 	if s.Properties == nil {
 		return nil // any bytes
 	}
-	bodies := []string{"{", "\xff", `"text"`, "7", strings.Repeat("[", 100_000), `{"a":"` + "\xff" + `"}`, wrap(map[string]any{"nope": 1}), wrap([]int{1})}
+	bodies := []string{"{", "\xff", `"text"`, "7", strings.Repeat("[", 100_000), `{"a":"` + "\xff" + `"}`,
+		wrap(map[string]any{"nope": 1}), wrap([]int{1})}
 	for name, p := range s.Properties {
 		for _, v := range r.doc.resolve(p).wrong() {
 			bodies = append(bodies, wrap(map[string]any{name: v}))
@@ -319,7 +326,8 @@ func (s schema) wrong() []any {
 		return nil // anything goes
 	}
 	var out []any
-	for name, value := range map[string]any{"string": "text", "boolean": true, "array": []any{[]any{}}, "object": map[string]any{"nope": 1}} {
+	for name, value := range map[string]any{"string": "text", "boolean": true, "array": []any{[]any{}},
+		"object": map[string]any{"nope": 1}} {
 		if !s.is(name) {
 			out = append(out, value)
 		}
@@ -334,7 +342,8 @@ func (r *rig) expectProblem(row route, w *httptest.ResponseRecorder, sent string
 	}
 	var p problem
 	err := json.Unmarshal(w.Body.Bytes(), &p)
-	if w.Code < 400 || w.Code >= 500 || err != nil || w.Header().Get("Content-Type") != problemType || p.Status != w.Code || p.Code == "internal" || p.Hint == "" {
+	if w.Code < 400 || w.Code >= 500 || err != nil || w.Header().Get("Content-Type") != problemType ||
+		p.Status != w.Code || p.Code == "internal" || p.Hint == "" {
 		r.Errorf("%s %s with %.60q: %d %.300s", row.method, row.path, sent, w.Code, w.Body)
 	}
 }

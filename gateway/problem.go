@@ -44,7 +44,8 @@ var codes = []struct {
 	{driver.ErrUnknown, "unknown"},
 }
 
-// problemOf is the problem of an error. Of errors that are not Ferry's own the text is left out: it may tell of the inside.
+// problemOf is the problem of an error. Of errors that are not Ferry's own the text is left out: it may tell of the
+// inside.
 func problemOf(ctx context.Context, err error) *problem {
 	status := statusOf(err)
 	p := &problem{Title: http.StatusText(status), Status: status, Code: "internal", RequestID: auth.RequestID(ctx)}

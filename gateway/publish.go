@@ -120,10 +120,12 @@ func (g *Gateway) publishMany(w http.ResponseWriter, r *http.Request, topic stri
 }
 
 func tooMany() error {
-	return driver.NewError(driver.ErrTooLarge, "the request has too many messages", fmt.Sprintf("send at most %d at once", maxMessages), nil)
+	return driver.NewError(driver.ErrTooLarge, "the request has too many messages",
+		fmt.Sprintf("send at most %d at once", maxMessages), nil)
 }
 
-// publishFrame stores the messages of a frame: those of the call publish, whose topic is the one of the path, or left out.
+// publishFrame stores the messages of a frame: those of the call publish, whose topic is the one of the path, or left
+// out.
 func (g *Gateway) publishFrame(w http.ResponseWriter, r *http.Request, topic string) {
 	var q frame.Publish
 	err := g.readFrame(r, &q)
@@ -266,5 +268,6 @@ func errNotUTF8(what string) error {
 }
 
 func errUnexpected(what string, err error) error {
-	return invalid(fmt.Sprintf("%s is not what is expected here: %v", what, err), "see docs/gateway.md for its fields", nil)
+	return invalid(fmt.Sprintf("%s is not what is expected here: %v", what, err), "see docs/gateway.md for its fields",
+		nil)
 }

@@ -75,7 +75,8 @@ func (p pushed) resolved(check func(url string) error) (pushed, error) {
 	case p.Events != "" && p.Events != binaryEvents && p.Events != structuredEvents:
 		return p, invalid(fmt.Sprintf("events are %.40q", p.Events), "use binary or structured, or leave it out", nil)
 	case p.Concurrency < 1 || p.Concurrency > mostPushConcurrency:
-		return p, invalid(fmt.Sprintf("the concurrency is %d", p.Concurrency), fmt.Sprintf("use 1 to %d", mostPushConcurrency), nil)
+		return p, invalid(fmt.Sprintf("the concurrency is %d", p.Concurrency),
+			fmt.Sprintf("use 1 to %d", mostPushConcurrency), nil)
 	case p.Timeout < jsontime.Duration(time.Second) || p.Timeout > jsontime.Duration(mostPushTimeout):
 		return p, invalid(fmt.Sprintf("the timeout is %v", p.Timeout), fmt.Sprintf("use 1s to %v", mostPushTimeout), nil)
 	}
@@ -87,7 +88,8 @@ func (p pushed) key() ([]byte, error) {
 	text, found := strings.CutPrefix(p.Secret, secretPrefix)
 	key, err := base64.StdEncoding.DecodeString(text)
 	if !found || err != nil || len(key) < secretSize {
-		return nil, invalid("the secret is not one of Standard Webhooks", fmt.Sprintf("write whsec_ and at least %d bytes in base64, or leave it out", secretSize), nil)
+		return nil, invalid("the secret is not one of Standard Webhooks",
+			fmt.Sprintf("write whsec_ and at least %d bytes in base64, or leave it out", secretSize), nil)
 	}
 	return key, nil
 }
@@ -116,12 +118,14 @@ func (g *Gateway) readPush(ctx context.Context, name string) (pushed, uint64, er
 	case err != nil:
 		return p, 0, err
 	case vs[0].Revision == 0:
-		return p, 0, driver.NewError(driver.ErrNotFound, fmt.Sprintf("there is no push subscription %.80q", name), "list them: GET /v1/push", nil)
+		return p, 0, driver.NewError(driver.ErrNotFound, fmt.Sprintf("there is no push subscription %.80q", name),
+			"list them: GET /v1/push", nil)
 	}
 	return p, vs[0].Revision, json.Unmarshal(vs[0].Data, &p)
 }
 
-// mayPush is for who sets up or ends posts of a topic: they consume it, and send it elsewhere. Who must not is recorded.
+// mayPush is for who sets up or ends posts of a topic: they consume it, and send it elsewhere. Who must not is
+// recorded.
 func (g *Gateway) mayPush(ctx context.Context, what string, p pushed) error {
 	err := errors.Join(may(ctx, auth.Consume, p.Topic), may(ctx, auth.Operate, p.Topic))
 	if err != nil {
@@ -197,7 +201,8 @@ func (g *Gateway) writePush(ctx context.Context, name string, p pushed, conditio
 	if err != nil {
 		return err
 	}
-	return g.driver.KV().Apply(ctx, driver.PushBucket, driver.KVOptions{}, driver.Write{Name: name, Data: data, If: condition})[0].Err
+	return g.driver.KV().Apply(ctx, driver.PushBucket, driver.KVOptions{},
+		driver.Write{Name: name, Data: data, If: condition})[0].Err
 }
 
 // serveGetPush shows a subscription without its secret.
@@ -225,11 +230,13 @@ func (g *Gateway) serveDeletePush(w http.ResponseWriter, r *http.Request) {
 		err = g.mayPush(r.Context(), deletePush, p)
 	}
 	if err == nil {
-		err = g.driver.KV().Apply(r.Context(), driver.PushBucket, driver.KVOptions{}, driver.Write{Name: r.PathValue("name"), Delete: true})[0].Err
+		err = g.driver.KV().Apply(r.Context(), driver.PushBucket, driver.KVOptions{},
+			driver.Write{Name: r.PathValue("name"), Delete: true})[0].Err
 	}
 	if err == nil {
 		g.record(r.Context(), auth.Action{What: deletePush, Topic: p.Topic, Group: p.Group, Detail: r.PathValue("name")}, nil)
-		err = g.driver.KV().Apply(r.Context(), healthBucket, driver.KVOptions{}, driver.Write{Name: r.PathValue("name"), Delete: true})[0].Err
+		err = g.driver.KV().Apply(r.Context(), healthBucket, driver.KVOptions{},
+			driver.Write{Name: r.PathValue("name"), Delete: true})[0].Err
 	}
 	if err != nil {
 		refuse(w, r, err)

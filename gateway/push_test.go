@@ -74,7 +74,8 @@ func (p posted) signedBy(t *testing.T, secret string) bool {
 	return p.header.Get("Webhook-Signature") == "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// A push subscription posts each message, signed, again after a failure under the same id, in order of the key, until it is removed.
+// A push subscription posts each message, signed, again after a failure under the same id, in order of the key, until
+// it is removed.
 func TestPush(t *testing.T) {
 	g, b := newGateway(t, gateway.Options{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	c := client{t, g, token(nil)}
@@ -90,7 +91,8 @@ func TestPush(t *testing.T) {
 	if err := b.Driver().EnsureGroup(ctx, "jobs", "g", driver.GroupOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.ok("/v1/topics/jobs/messages", `{"id": "a", "key": "k", "body": "1", "retry": {"delays": ["1ms"]}}`+"\n"+`{"id": "b", "key": "k", "body": "2", "headers": {"ce-type": "made"}}`,
+	c.ok("/v1/topics/jobs/messages", `{"id": "a", "key": "k", "body": "1", "retry": {"delays": ["1ms"]}}`+"\n"+
+		`{"id": "b", "key": "k", "body": "2", "headers": {"ce-type": "made"}}`,
 		"Content-Type", "application/x-ndjson")
 	for i, want := range []string{"a", "a", "b"} {
 		p := <-e.posts
@@ -108,10 +110,12 @@ func TestPush(t *testing.T) {
 	for shown["health"] == nil || shown["health"].(map[string]any)["state"] != "ok" { // it is written after the answer
 		_, shown = c.do(http.MethodGet, "/v1/push/billing", "")
 	}
-	if h := shown["health"].(map[string]any); h["failures"] != 0.0 || !strings.Contains(h["last_error"].(string), "502") || h["last_success_at"] == nil || h["last_error_at"] == nil {
+	if h := shown["health"].(map[string]any); h["failures"] != 0.0 || !strings.Contains(h["last_error"].(string), "502") ||
+		h["last_success_at"] == nil || h["last_error_at"] == nil {
 		t.Errorf("its health is %v", h)
 	}
-	if _, listed := c.do(http.MethodGet, "/v1/push", ""); listed["push"].(map[string]any)["billing"].(map[string]any)["secret"] != nil {
+	_, listed := c.do(http.MethodGet, "/v1/push", "")
+	if listed["push"].(map[string]any)["billing"].(map[string]any)["secret"] != nil {
 		t.Errorf("listed as %v", listed)
 	}
 	if status, _ := c.do(http.MethodDelete, "/v1/push/billing", ""); status != http.StatusOK {
@@ -126,7 +130,8 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// A subscription may want every message to be a CloudEvent: signed in either mode, with the attributes of what is one already.
+// A subscription may want every message to be a CloudEvent: signed in either mode, with the attributes of what is one
+// already.
 func TestPushEvents(t *testing.T) {
 	for mode, want := range map[string]struct{ body, contentType, id, source string }{
 		"binary":     {`{"n":1}`, "application/json", "a", "/topics/jobs"},
@@ -141,10 +146,13 @@ func TestPushEvents(t *testing.T) {
 		if err := b.Driver().EnsureGroup(ctx, "jobs", "g", driver.GroupOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		_, made := c.do(http.MethodPut, "/v1/push/events", `{"topic": "jobs", "group": "g", "url": "`+e.URL+`", "events": "`+mode+`"}`)
-		c.ok("/v1/topics/jobs/messages", `{"n":1}`, "Content-Type", "application/json", "Idempotency-Key", "a", "Ferry-Key", "k")
+		_, made := c.do(http.MethodPut, "/v1/push/events", `{"topic": "jobs", "group": "g", "url": "`+e.URL+`", "events": "`+
+			mode+`"}`)
+		c.ok("/v1/topics/jobs/messages", `{"n":1}`, "Content-Type", "application/json", "Idempotency-Key", "a", "Ferry-Key",
+			"k")
 		p := <-e.posts
-		if !p.signedBy(t, made["secret"].(string)) || p.header.Get("Content-Type") != want.contentType || p.header.Get("Ce-Id") != want.id || p.header.Get("Ce-Source") != want.source {
+		if !p.signedBy(t, made["secret"].(string)) || p.header.Get("Content-Type") != want.contentType ||
+			p.header.Get("Ce-Id") != want.id || p.header.Get("Ce-Source") != want.source {
 			t.Errorf("%s: posted %+v", mode, p)
 		}
 		if want.body != "" && p.body != want.body {
@@ -187,7 +195,8 @@ func TestBadPushes(t *testing.T) {
 	}
 	for _, missing := range []auth.Scope{auth.Consume, auth.Operate} {
 		c.who = token(without(missing))
-		if status, _ := c.do(http.MethodPut, "/v1/push/bad", `{"topic": "jobs", "url": "https://example.com/"}`); status != http.StatusForbidden {
+		status, _ := c.do(http.MethodPut, "/v1/push/bad", `{"topic": "jobs", "url": "https://example.com/"}`)
+		if status != http.StatusForbidden {
 			t.Errorf("without %s: %d", missing, status)
 		}
 	}

@@ -23,8 +23,8 @@ import (
 // pushDuty is what one of all gateways on a broker does at a time.
 const pushDuty = "push"
 
-// Run posts what push subscriptions ask for, until ctx ends. Of all gateways on a broker one does at a time; another goes on when that
-// one is gone. A gateway that does not run answers requests all the same.
+// Run posts what push subscriptions ask for, until ctx ends. Of all gateways on a broker one does at a time; another
+// goes on when that one is gone. A gateway that does not run answers requests all the same.
 func (g *Gateway) Run(ctx context.Context) error {
 	return cluster.Lead(ctx, g.broker, pushDuty, func(ctx context.Context, _ *cluster.Lock) error {
 		p := &pusher{g: g, running: map[string]*posting{}}
@@ -174,7 +174,8 @@ func putOff(h http.Header) time.Duration {
 	return time.Duration(min(seconds, int64(mostRetryAfter/time.Second))) * time.Second
 }
 
-// signed is the request for a message: its body is the body, signed as Standard Webhooks says. Its id stays the same over retries.
+// signed is the request for a message: its body is the body, signed as Standard Webhooks says. Its id stays the same
+// over retries.
 func signed(ctx context.Context, p pushed, d *ferry.Delivery, now time.Time) (*http.Request, error) {
 	key, err := p.key()
 	if err != nil {
@@ -209,7 +210,8 @@ func signed(ctx context.Context, p pushed, d *ferry.Delivery, now time.Time) (*h
 	return req, nil
 }
 
-// headerText is a text as a header may have it: what is not printable ASCII is percent-encoded, as CloudEvents asks for.
+// headerText is a text as a header may have it: what is not printable ASCII is percent-encoded, as CloudEvents asks
+// for.
 func headerText(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {

@@ -85,7 +85,8 @@ func (q *receiveRequest) checkEvents() error {
 }
 
 func errNoPlace() error {
-	return invalid("events have no place for what became of settlements", "settle with /v1/settle, or accept application/json", nil)
+	return invalid("events have no place for what became of settlements",
+		"settle with /v1/settle, or accept application/json", nil)
 }
 
 // checkLease refuses a lease that no broker gives. Zero is the one that the broker recommends.
@@ -169,7 +170,8 @@ func (g *Gateway) receiveFor(r *http.Request, q receiveRequest) ([]delivery, err
 // subscription is what a request for deliveries subscribes to.
 func (g *Gateway) subscription(r *http.Request, lease time.Duration) driver.SubscribeOptions {
 	return driver.SubscribeOptions{
-		Topic: r.PathValue("topic"), Group: r.PathValue("group"), Lease: lease, Instance: auth.From(r.Context()).Name + "@" + g.leases.node,
+		Topic: r.PathValue("topic"), Group: r.PathValue("group"), Lease: lease,
+		Instance: auth.From(r.Context()).Name + "@" + g.leases.node,
 	}
 }
 
@@ -220,6 +222,7 @@ func (s *session) begun(ctx context.Context, ds []*driver.Delivery) []*driver.De
 
 // bury makes a delivery a dead letter that was lost too often. If the broker does not take it, it comes again.
 func (s *session) bury(ctx context.Context, d *driver.Delivery) {
-	f := &driver.Failure{Reason: driver.ReasonMaxDeliveries, Error: fmt.Sprintf("%d consumers received it and were not heard of again", maxDeliveries)}
+	f := &driver.Failure{Reason: driver.ReasonMaxDeliveries,
+		Error: fmt.Sprintf("%d consumers received it and were not heard of again", maxDeliveries)}
 	s.sub.Settle(context.WithoutCancel(ctx), []driver.Settlement{{Delivery: d, Outcome: driver.Dead, Failure: f}})
 }

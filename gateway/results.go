@@ -34,7 +34,8 @@ type progress struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// serveResult tells how far a message is in a group, and what its handler returned. With wait it is told when that has ended.
+// serveResult tells how far a message is in a group, and what its handler returned. With wait it is told when that has
+// ended.
 func (g *Gateway) serveResult(w http.ResponseWriter, r *http.Request) {
 	topic, group, id := r.PathValue("topic"), r.PathValue("group"), r.PathValue("id")
 	err := mayRead(r.Context(), topic)
@@ -70,7 +71,8 @@ func (g *Gateway) result(ctx context.Context, topic, group, id string, wait time
 }
 
 func statusShown(s result.Status) status {
-	out := status{State: s.State, Ended: s.State.Ended(), Attempt: s.Attempt, Error: s.Error, ContentType: s.ContentType, At: jsontime.At(s.At)}
+	out := status{State: s.State, Ended: s.State.Ended(), Attempt: s.Attempt, Error: s.Error, ContentType: s.ContentType,
+		At: jsontime.At(s.At)}
 	if s.Progress != (result.Step{}) {
 		out.Progress = &progress{Done: s.Progress.Done, Total: s.Progress.Total, Note: s.Progress.Note}
 	}
@@ -104,8 +106,8 @@ func (r *returned) bytes() (body []byte, contentType string, err error) {
 	return m.Body, m.ContentType, nil
 }
 
-// keepResults keeps what handlers returned, before anything is settled, where there is no error yet. The writes overlap: brokers take
-// many of them in one step.
+// keepResults keeps what handlers returned, before anything is settled, where there is no error yet. The writes
+// overlap: brokers take many of them in one step.
 func (g *Gateway) keepResults(ctx context.Context, ss []settlement, ds []*driver.Delivery, errs []error) {
 	var writes sync.WaitGroup
 	for i, d := range ds {

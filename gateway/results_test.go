@@ -40,13 +40,15 @@ func TestResults(t *testing.T) {
 		if _, s := c.do(http.MethodGet, path+"?wait=1s", ""); s["ended"] != false {
 			t.Errorf("after a second: %v", s)
 		}
-		if _, s := c.do(http.MethodGet, path+"?wait=20s", ""); s["state"] != "done" || s["json"].(map[string]any)["double"] != 42.0 {
+		if _, s := c.do(http.MethodGet, path+"?wait=20s", ""); s["state"] != "done" ||
+			s["json"].(map[string]any)["double"] != 42.0 {
 			t.Errorf("at the end: %v", s)
 		}
 		if _, s := c.do(http.MethodGet, path, ""); s["ended"] != true {
 			t.Errorf("later: %v", s)
 		}
-		for path, want := range map[string]int{path + "?wait=1h": 400, path + "?wait=x": 400, "/v1/results/jobs/default/none": 404} {
+		for path, want := range map[string]int{path + "?wait=1h": 400, path + "?wait=x": 400,
+			"/v1/results/jobs/default/none": 404} {
 			if status, p := c.do(http.MethodGet, path, ""); status != want || p["hint"] == nil {
 				t.Errorf("%s: got %d %v, want %d", path, status, p, want)
 			}
@@ -62,8 +64,8 @@ func TestResults(t *testing.T) {
 	})
 }
 
-// A client in another language returns a result with its ack: it is there before the message is gone, and one that is refused leaves
-// the message with its holder.
+// A client in another language returns a result with its ack: it is there before the message is gone, and one that is
+// refused leaves the message with its holder.
 func TestResultOfAClient(t *testing.T) {
 	inTime(t, func(t *testing.T, c client, _ driver.Driver) {
 		for _, id := range []string{"a", "b", "c", "d"} {
@@ -85,10 +87,12 @@ func TestResultOfAClient(t *testing.T) {
 				t.Errorf("%s: settled as %v", id, got)
 			}
 		}
-		if _, s := c.do(http.MethodGet, "/v1/results/jobs/g/a?wait=1s", ""); s["state"] != "done" || s["json"].(map[string]any)["double"] != 42.0 {
+		if _, s := c.do(http.MethodGet, "/v1/results/jobs/g/a?wait=1s", ""); s["state"] != "done" ||
+			s["json"].(map[string]any)["double"] != 42.0 {
 			t.Errorf("a value: %v", s)
 		}
-		if _, s := c.do(http.MethodGet, "/v1/results/jobs/g/b", ""); s["state"] != "done" || s["body"] != "hello" || s["content_type"] != "text/plain" {
+		if _, s := c.do(http.MethodGet, "/v1/results/jobs/g/b", ""); s["state"] != "done" || s["body"] != "hello" ||
+			s["content_type"] != "text/plain" {
 			t.Errorf("a text: %v", s)
 		}
 		for _, id := range []string{"c", "d"} {
@@ -114,7 +118,8 @@ func TestResultOfALostLease(t *testing.T) {
 		if got := c.settle(again[0]["lease"], `, "result": {"json": "new"}`); got["ok"] != true {
 			t.Fatal(got)
 		}
-		if got := c.settle(old, `, "result": {"json": "old"}`); got["ok"] != false || got["error"].(map[string]any)["code"] != "lease_lost" {
+		if got := c.settle(old, `, "result": {"json": "old"}`); got["ok"] != false ||
+			got["error"].(map[string]any)["code"] != "lease_lost" {
 			t.Errorf("settled as %v", got)
 		}
 		if _, s := c.do(http.MethodGet, "/v1/results/jobs/g/a", ""); s["json"] != "new" {

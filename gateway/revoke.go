@@ -8,7 +8,8 @@ import (
 	"github.com/ferrymq/ferry/internal/frame"
 )
 
-// revoking hands what the broker is about to take away to the client, and returns when that has settled all of it, or time is over.
+// revoking hands what the broker is about to take away to the client, and returns when that has settled all of it, or
+// time is over.
 func (s *session) revoking(ctx context.Context, ds []*driver.Delivery) {
 	until, limited := ctx.Deadline()
 	if !limited {
@@ -30,7 +31,8 @@ func (s *session) revoking(ctx context.Context, ds []*driver.Delivery) {
 	}
 }
 
-// revokeTick is how often it is looked whether a client has settled what it must. A rebalance waits for it, and takes seconds.
+// revokeTick is how often it is looked whether a client has settled what it must. A rebalance waits for it, and takes
+// seconds.
 const revokeTick = 20 * time.Millisecond
 
 func (s *session) holdsAny(ds []*driver.Delivery) bool {

@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/internal/frame"
 )
 
-// route is a row of the table: how it is asked for, its name and what it is for in the document, and the function that answers.
+// route is a row of the table: how it is asked for, its name and what it is for in the document, and the function that
+// answers.
 type route struct {
 	method, path string
 	id, summary  string
@@ -39,26 +40,35 @@ type content struct {
 // oneOf are values of several types.
 type oneOf []any
 
-const frameDoc = "One call of the driver seam in a binary frame, for Go programs (driver/remote); an error is a frame, too"
+const frameDoc = "One call of the driver seam in a binary frame, for Go programs (driver/remote); an error is a " +
+	"frame, too"
 
 // table is every route.
 func table() []route {
 	return []route{
 		{method: "POST", path: "/v1/topics/{topic}/messages", id: "publish", summary: "Publish one message, or many",
 			headers: publishHeaders, request: publishBodies, answers: publishAnswers, serve: (*Gateway).servePublish},
-		{method: "POST", path: "/v1/topics/{topic}/groups/{group}/receive", id: "receive", summary: "Settle, and wait for messages",
+		{method: "POST", path: "/v1/topics/{topic}/groups/{group}/receive", id: "receive",
+			summary: "Settle, and wait for messages",
 			request: inJSON(receiveRequest{}, receiveExample),
 			answers: map[int][]content{200: receiveAnswers, 204: nil}, serve: (*Gateway).serveReceive},
-		{method: "GET", path: "/v1/topics/{topic}/groups/{group}/stream", id: "stream", summary: "Messages as they come, one in a line",
-			query: streamQuery, answers: streamAnswers, serve: (*Gateway).serveStream},
+		{method: "GET", path: "/v1/topics/{topic}/groups/{group}/stream", id: "stream",
+			summary: "Messages as they come, one in a line",
+			query:   streamQuery, answers: streamAnswers, serve: (*Gateway).serveStream},
 		{method: "POST", path: "/v1/settle", id: "settle", summary: "End deliveries",
-			request: inJSON(settleRequest{}, settleExample), answers: map[int][]content{200: inJSON(settled{}, settledExample)}, serve: (*Gateway).serveSettle},
+			request: inJSON(settleRequest{}, settleExample), answers: map[int][]content{200: inJSON(settled{}, settledExample)},
+			serve: (*Gateway).serveSettle},
 		{method: "POST", path: "/v1/extend", id: "extend", summary: "Make leases last one full lease from now",
-			request: inJSON(extendRequest{}, extendExample), answers: map[int][]content{200: inJSON(extended{}, extendedExample)}, serve: (*Gateway).serveExtend},
-		{method: "GET", path: "/v1/results/{topic}/{group}/{id}", id: "result", summary: "How far a message is, and what its handler returned",
-			query: resultQuery, answers: map[int][]content{200: inJSON(status{}, statusExample)}, serve: (*Gateway).serveResult},
-		{method: "PUT", path: "/v1/push/{name}", id: "push.put", summary: "Make or replace a subscription that posts to a URL",
-			request: inJSON(pushed{}, pushExample), answers: map[int][]content{200: inJSON(pushed{}, pushedExample)}, serve: (*Gateway).servePutPush},
+			request: inJSON(extendRequest{}, extendExample),
+			answers: map[int][]content{200: inJSON(extended{}, extendedExample)}, serve: (*Gateway).serveExtend},
+		{method: "GET", path: "/v1/results/{topic}/{group}/{id}", id: "result",
+			summary: "How far a message is, and what its handler returned",
+			query:   resultQuery, answers: map[int][]content{200: inJSON(status{}, statusExample)},
+			serve: (*Gateway).serveResult},
+		{method: "PUT", path: "/v1/push/{name}", id: "push.put",
+			summary: "Make or replace a subscription that posts to a URL",
+			request: inJSON(pushed{}, pushExample), answers: map[int][]content{200: inJSON(pushed{}, pushedExample)},
+			serve: (*Gateway).servePutPush},
 		{method: "GET", path: "/v1/push/{name}", id: "push.show", summary: "Show one, without its secret",
 			answers: map[int][]content{200: inJSON(pushed{}, hiddenExample)}, serve: (*Gateway).serveGetPush},
 		{method: "GET", path: "/v1/push", id: "push.list", summary: "List them by name",
@@ -66,7 +76,8 @@ func table() []route {
 		{method: "DELETE", path: "/v1/push/{name}", id: "push.delete", summary: "End one; its group stays",
 			answers: map[int][]content{200: inJSON(pushed{}, hiddenExample)}, serve: (*Gateway).serveDeletePush},
 		{method: "POST", path: "/v1/driver/{call}", id: "driver", summary: frameDoc,
-			request: []content{{contentType: frame.ContentType}}, answers: map[int][]content{200: {{contentType: frame.ContentType}}}, frames: true, serve: (*Gateway).serveFrame},
+			request: []content{{contentType: frame.ContentType}},
+			answers: map[int][]content{200: {{contentType: frame.ContentType}}}, frames: true, serve: (*Gateway).serveFrame},
 	}
 }
 
@@ -87,8 +98,8 @@ func (g *Gateway) wire() {
 	g.mux.HandleFunc("/", serveNothing)
 }
 
-// check refuses who does not say who asks, bodies that would be stored as they came, encoded, names that no broker has, and
-// parameters that are not known: what is misspelt would be ignored.
+// check refuses who does not say who asks, bodies that would be stored as they came, encoded, names that no broker has,
+// and parameters that are not known: what is misspelt would be ignored.
 func (r route) check(req *http.Request) error {
 	switch {
 	case r.frames:
@@ -97,7 +108,8 @@ func (r route) check(req *http.Request) error {
 		return driver.NewError(driver.ErrRefused, "the request says not who asks", "send a token", nil)
 	}
 	if encoding := req.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return invalid(fmt.Sprintf("the body is encoded as %.40q", encoding), "send it plain; the server compresses what it stores if it is set up so", nil)
+		return invalid(fmt.Sprintf("the body is encoded as %.40q", encoding),
+			"send it plain; the server compresses what it stores if it is set up so", nil)
 	}
 	for _, what := range []string{"topic", "group"} {
 		if name := req.PathValue(what); name != "" {
@@ -116,5 +128,6 @@ func (r route) check(req *http.Request) error {
 
 // serveNothing answers what there is no route for.
 func serveNothing(w http.ResponseWriter, r *http.Request) {
-	refuse(w, r, driver.NewError(driver.ErrNotFound, "the gateway has no such route", "see "+SpecPath+" for what there is", nil))
+	refuse(w, r, driver.NewError(driver.ErrNotFound, "the gateway has no such route", "see "+SpecPath+" for what there is",
+		nil))
 }

@@ -50,8 +50,8 @@ type revocation struct {
 // forgetAfter is how long a delivery with a lost lease is remembered, for the late word of a holder that lives.
 const forgetAfter = time.Minute
 
-// receive returns what the client has not got yet, or waits for more. A client asks once at a time: a receive that still waits has
-// lost its client, and ends.
+// receive returns what the client has not got yet, or waits for more. A client asks once at a time: a receive that
+// still waits has lost its client, and ends.
 func (s *session) receive(ctx context.Context, q *frame.Receive, poll time.Duration) (outgoing, error) {
 	ctx, cancel := context.WithTimeout(ctx, poll)
 	defer cancel()
@@ -67,7 +67,8 @@ func (s *session) receive(ctx context.Context, q *frame.Receive, poll time.Durat
 	return got, err
 }
 
-// enter makes mine the receive that waits, after the one before it has ended; or returns what the client has not got yet.
+// enter makes mine the receive that waits, after the one before it has ended; or returns what the client has not got
+// yet.
 func (s *session) enter(q *frame.Receive, mine *receiving) outgoing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +99,8 @@ func (s *session) outgoing(lost time.Time) outgoing {
 	out := outgoing{at: time.Now(), deliveries: make([]frame.Delivery, 0, s.answer.end-s.answer.first)}
 	for handle := s.answer.first; handle < s.answer.end; handle++ {
 		if h := s.held.find(handle); h != nil && !h.until.Before(lost) {
-			out.deliveries = append(out.deliveries, frame.Delivery{Delivery: h.delivery, Handle: handle, Left: h.until.Sub(out.at)})
+			out.deliveries = append(out.deliveries, frame.Delivery{Delivery: h.delivery, Handle: handle,
+				Left: h.until.Sub(out.at)})
 		}
 	}
 	return out
@@ -256,5 +258,6 @@ func (s *session) settled(handles []uint64, errs []error) {
 }
 
 func errNotHeld() error {
-	return driver.NewError(driver.ErrLeaseLost, "the gateway holds no such delivery for this client", "extend leases in time; the message is delivered again", nil)
+	return driver.NewError(driver.ErrLeaseLost, "the gateway holds no such delivery for this client",
+		"extend leases in time; the message is delivered again", nil)
 }

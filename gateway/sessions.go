@@ -34,7 +34,8 @@ const minIdle = 10 * time.Second
 func (s *session) idleAfter() time.Duration { return max(2*s.o.Lease, minIdle) }
 
 // open subscribes for a client.
-func (x *sessions) open(ctx context.Context, d driver.Driver, owner string, o driver.SubscribeOptions) (*session, error) {
+func (x *sessions) open(ctx context.Context, d driver.Driver, owner string, o driver.SubscribeOptions) (*session,
+	error) {
 	o, err := o.Resolve(d.Capabilities())
 	if err != nil {
 		return nil, err
@@ -73,7 +74,8 @@ func (x *sessions) use(id, owner string) (s *session, done func(), err error) {
 	s = x.byID[id]
 	x.mu.Unlock()
 	if s == nil || s.owner != owner || !s.busy() {
-		return nil, nil, driver.NewError(driver.ErrNotFound, "the gateway has no such subscription", "subscribe again", frame.ErrNoSession)
+		return nil, nil, driver.NewError(driver.ErrNotFound, "the gateway has no such subscription", "subscribe again",
+			frame.ErrNoSession)
 	}
 	return s, s.free, nil
 }
@@ -84,8 +86,10 @@ type sharing struct {
 	lease               time.Duration
 }
 
-// share returns the session for requests that come one by one, which is not idle until done is called. The first of them opens it.
-func (x *sessions) share(ctx context.Context, d driver.Driver, owner string, o driver.SubscribeOptions) (s *session, done func(), err error) {
+// share returns the session for requests that come one by one, which is not idle until done is called. The first of
+// them opens it.
+func (x *sessions) share(ctx context.Context, d driver.Driver, owner string, o driver.SubscribeOptions) (s *session,
+	done func(), err error) {
 	by := sharing{owner: owner, topic: o.Topic, group: o.Group, lease: o.Lease}
 	x.mu.Lock()
 	s = x.shared[by]
@@ -138,7 +142,8 @@ func (x *sessions) expire(s *session) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := s.sub.Close(ctx); err != nil {
-		x.log.Warn("ferry: the subscription of a client that is gone was not closed", "topic", s.o.Topic, "group", s.o.Group, "instance", s.o.Instance, "error", err)
+		x.log.Warn("ferry: the subscription of a client that is gone was not closed", "topic", s.o.Topic, "group", s.o.Group,
+			"instance", s.o.Instance, "error", err)
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 type settlement struct {
 	Lease   string `json:"lease"`
 	Outcome string `json:"outcome,omitempty" enum:"ack,retry,dead,release,drop"` // ack if it is left out
-	// After is how long a retry or a released message waits. Without it a retry waits as its message says, or longer each time.
+	// After is how long a retry or a released message waits. Without it a retry waits as its message says, or longer each
+	// time.
 	After  *jsontime.Duration `json:"after,omitempty"`
 	Reason driver.Reason      `json:"reason,omitempty"`
 	Error  string             `json:"error,omitempty"`
@@ -146,7 +147,8 @@ func (g *Gateway) holder(ctx context.Context, h leaseHandle) (*session, func(), 
 	return s, free, nil
 }
 
-// whole returns the settlement of a delivery, with what its message and the defaults say. A delivery that is not held is nil.
+// whole returns the settlement of a delivery, with what its message and the defaults say. A delivery that is not held
+// is nil.
 func (g *Gateway) whole(ctx context.Context, in settlement, d *driver.Delivery) (driver.Settlement, error) {
 	if d == nil {
 		return driver.Settlement{}, errNotHeld()

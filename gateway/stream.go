@@ -77,7 +77,8 @@ type stream struct {
 }
 
 func newStream(w http.ResponseWriter, r *http.Request) *stream {
-	s := &stream{w: w, control: http.NewResponseController(w), events: strings.Contains(r.Header.Get("Accept"), eventsType)}
+	s := &stream{w: w, control: http.NewResponseController(w), events: strings.Contains(r.Header.Get("Accept"),
+		eventsType)}
 	w.Header().Set("Content-Type", linesType)
 	if s.events {
 		w.Header().Set("Content-Type", eventsType)

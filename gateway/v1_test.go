@@ -85,14 +85,16 @@ func inTime(t *testing.T, f func(t *testing.T, c client, d driver.Driver)) {
 func TestPublishOne(t *testing.T) {
 	inTime(t, func(t *testing.T, c client, d driver.Driver) {
 		headers := []string{
-			"Content-Type", "text/plain", "Idempotency-Key", "order-1", "Ferry-Key", "ann", "Ferry-Delay", "5s", "Ferry-Priority", "high", "Ferry-Ttl", "1h",
+			"Content-Type", "text/plain", "Idempotency-Key", "order-1", "Ferry-Key", "ann", "Ferry-Delay", "5s",
+			"Ferry-Priority", "high", "Ferry-Ttl", "1h",
 			"Ferry-Max-Attempts", "3", "Ferry-Header-Trace", "abc", "Ce-Type", "order.made",
 		}
 		out := c.ok("/v1/topics/jobs/messages", "hello", headers...)
 		if out["id"] != "order-1" || out["id_window"] != "1m0s" {
 			t.Errorf("got %v", out)
 		}
-		if status, out := c.post("/v1/topics/jobs/messages", "hello", headers...); status != http.StatusOK || out["duplicate"] != true {
+		if status, out := c.post("/v1/topics/jobs/messages", "hello", headers...); status != http.StatusOK ||
+			out["duplicate"] != true {
 			t.Errorf("again: %d %v", status, out)
 		}
 		start := time.Now()
@@ -100,7 +102,8 @@ func TestPublishOne(t *testing.T) {
 		if waited := time.Since(start); waited != 5*time.Second {
 			t.Errorf("it came after %v", waited)
 		}
-		if m["body"] != "hello" || m["key"] != "ann" || m["content_type"] != "text/plain" || m["attempt"] != 1.0 || m["cause"] != "first" {
+		if m["body"] != "hello" || m["key"] != "ann" || m["content_type"] != "text/plain" || m["attempt"] != 1.0 ||
+			m["cause"] != "first" {
 			t.Errorf("got %v", m)
 		}
 		if h := m["headers"].(map[string]any); h["trace"] != "abc" || h["ce-type"] != "order.made" {
@@ -127,7 +130,8 @@ func TestPublishMany(t *testing.T) {
 			"application/vnd.ferry.batch+json": `[{"id": "b", "json": {"n": 1}}, {"priority": "loud"}, {"body_base64": "/w=="}]`,
 		} {
 			got := objects(c.ok("/v1/topics/jobs/messages", body, "Content-Type", contentType)["receipts"])
-			if len(got) != 3 || got[0]["id"] == nil || got[1]["error"].(map[string]any)["code"] != "invalid" || got[2]["id"] == nil {
+			if len(got) != 3 || got[0]["id"] == nil || got[1]["error"].(map[string]any)["code"] != "invalid" ||
+				got[2]["id"] == nil {
 				t.Errorf("%s: got %v", contentType, got)
 			}
 			ms := c.receive("")
@@ -138,7 +142,8 @@ func TestPublishMany(t *testing.T) {
 	})
 }
 
-// A frame has many messages, too, each with its own result; what is cut off, or not meant for this route, stores nothing.
+// A frame has many messages, too, each with its own result; what is cut off, or not meant for this route, stores
+// nothing.
 func TestPublishFrame(t *testing.T) {
 	inTime(t, func(t *testing.T, c client, _ driver.Driver) {
 		marshal := func(q frame.Publish) string {
@@ -148,9 +153,11 @@ func TestPublishFrame(t *testing.T) {
 			}
 			return string(data)
 		}
-		whole := marshal(frame.Publish{Messages: []*driver.Message{{ID: "a", Key: "k", Body: []byte("1")}, {Topic: "other"}, nil, {Topic: "jobs", Body: []byte("2")}}})
+		whole := marshal(frame.Publish{Messages: []*driver.Message{{ID: "a", Key: "k", Body: []byte("1")}, {Topic: "other"},
+			nil, {Topic: "jobs", Body: []byte("2")}}})
 		got := objects(c.ok("/v1/topics/jobs/messages", whole, "Content-Type", frame.ContentType)["receipts"])
-		if len(got) != 4 || got[0]["id"] != "a" || got[0]["id_window"] == nil || got[1]["error"] == nil || got[2]["error"] == nil || got[3]["id"] == nil {
+		if len(got) != 4 || got[0]["id"] != "a" || got[0]["id_window"] == nil || got[1]["error"] == nil ||
+			got[2]["error"] == nil || got[3]["id"] == nil {
 			t.Errorf("got %v", got)
 		}
 		if ms := c.receive(""); len(ms) != 2 || ms[0]["body"] != "1" || ms[0]["key"] != "k" || ms[1]["body"] != "2" {
@@ -160,7 +167,8 @@ func TestPublishFrame(t *testing.T) {
 			"nothing": "", "cut off": whole[:len(whole)-1], "another version": "\x02" + whole[1:], "more": whole + "a",
 			"with options": marshal(frame.Publish{Options: driver.PublishOptions{Atomic: true}}),
 		} {
-			if status, p := c.post("/v1/topics/jobs/messages", body, "Content-Type", frame.ContentType); status != http.StatusBadRequest || p["hint"] == nil {
+			if status, p := c.post("/v1/topics/jobs/messages", body, "Content-Type",
+				frame.ContentType); status != http.StatusBadRequest || p["hint"] == nil {
 				t.Errorf("%s: %d %v", what, status, p)
 			}
 		}
@@ -194,13 +202,15 @@ func TestOutcomes(t *testing.T) {
 		}
 		c.settle(one("dead")["lease"], `, "outcome": "dead", "reason": "too_old", "error": "of last year"`)
 		p, err := d.Browse(t.Context(), driver.Query{Topic: "jobs", Group: "g", State: driver.StateDead})
-		if err != nil || len(p.Entries) != 1 || p.Entries[0].Dead.Reason != "too_old" || p.Entries[0].Dead.Error != "of last year" {
+		if err != nil || len(p.Entries) != 1 || p.Entries[0].Dead.Reason != "too_old" ||
+			p.Entries[0].Dead.Error != "of last year" {
 			t.Errorf("dead letters: %+v, %v", p, err)
 		}
 	})
 }
 
-// A message that fails again and again dies after as many attempts as it has, and one that is lost again and again after five.
+// A message that fails again and again dies after as many attempts as it has, and one that is lost again and again
+// after five.
 func TestEndsOfAttempts(t *testing.T) {
 	inTime(t, func(t *testing.T, c client, d driver.Driver) {
 		c.ok("/v1/topics/jobs/messages", "fails", "Ferry-Max-Attempts", "2")
@@ -218,7 +228,8 @@ func TestEndsOfAttempts(t *testing.T) {
 			t.Errorf("delivered once more: %v", got)
 		}
 		p, err := d.Browse(t.Context(), driver.Query{Topic: "jobs", Group: "g", State: driver.StateDead})
-		if err != nil || len(p.Entries) != 2 || p.Entries[0].Dead.Reason != driver.ReasonMaxAttempts || p.Entries[1].Dead.Reason != driver.ReasonMaxDeliveries {
+		if err != nil || len(p.Entries) != 2 || p.Entries[0].Dead.Reason != driver.ReasonMaxAttempts ||
+			p.Entries[1].Dead.Reason != driver.ReasonMaxDeliveries {
 			t.Errorf("dead letters: %+v, %v", p.Entries, err)
 		}
 	})
@@ -227,18 +238,21 @@ func TestEndsOfAttempts(t *testing.T) {
 // Settle and receive are one request, and a lease lives as long as it is extended.
 func TestSettleAndReceive(t *testing.T) {
 	inTime(t, func(t *testing.T, c client, _ driver.Driver) {
-		c.ok("/v1/topics/jobs/messages", `{"key": "k", "body": "a"}`+"\n"+`{"key": "k", "body": "b"}`, "Content-Type", "application/x-ndjson")
+		c.ok("/v1/topics/jobs/messages", `{"key": "k", "body": "a"}`+"\n"+`{"key": "k", "body": "b"}`, "Content-Type",
+			"application/x-ndjson")
 		a := c.receive(`{"lease": "10s"}`)
 		if len(a) != 1 || a[0]["body"] != "a" {
 			t.Fatalf("got %v, want the first of the key alone", a)
 		}
 		for range 3 {
 			time.Sleep(8 * time.Second)
-			if got := objects(c.ok("/v1/extend", fmt.Sprintf(`{"leases": [%q]}`, a[0]["lease"]))["extended"]); got[0]["ok"] != true {
+			got := objects(c.ok("/v1/extend", fmt.Sprintf(`{"leases": [%q]}`, a[0]["lease"]))["extended"])
+			if got[0]["ok"] != true {
 				t.Fatalf("extend: %v", got)
 			}
 		}
-		out := c.ok("/v1/topics/jobs/groups/g/receive", fmt.Sprintf(`{"lease": "10s", "settle": [{"lease": %q}]}`, a[0]["lease"]))
+		out := c.ok("/v1/topics/jobs/groups/g/receive", fmt.Sprintf(`{"lease": "10s", "settle": [{"lease": %q}]}`,
+			a[0]["lease"]))
 		if objects(out["settled"])[0]["ok"] != true || objects(out["messages"])[0]["body"] != "b" {
 			t.Errorf("got %v", out)
 		}
@@ -324,7 +338,8 @@ func TestBadRequests(t *testing.T) {
 // Each route needs its scope on its topic.
 func TestRoutesNeedScopes(t *testing.T) {
 	inTime(t, func(t *testing.T, c client, _ driver.Driver) {
-		for path, scope := range map[string]auth.Scope{"/v1/topics/jobs/messages": auth.Publish, "/v1/topics/jobs/groups/g/receive": auth.Consume} {
+		for path, scope := range map[string]auth.Scope{"/v1/topics/jobs/messages": auth.Publish,
+			"/v1/topics/jobs/groups/g/receive": auth.Consume} {
 			for _, who := range []*auth.Identity{nil, token(without(scope)), token(nil, "other")} {
 				c.who = who
 				if status, p := c.post(path, ""); status != http.StatusForbidden || p["code"] != "refused" {

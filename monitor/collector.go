@@ -16,9 +16,11 @@ import (
 
 // CollectorOptions are options of a Collector. The zero value collects what this process and the broker tell.
 type CollectorOptions struct {
-	// Options say what to look at and what is bad. Changed is told by Run; Stuck is not used: a collection reads no messages.
+	// Options say what to look at and what is bad. Changed is told by Run; Stuck is not used: a collection reads no
+	// messages.
 	Options
-	// Processes tells of all processes of the system, for rates and percentiles over all of them: cluster.Processes does. Defaults to this process alone.
+	// Processes tells of all processes of the system, for rates and percentiles over all of them: cluster.Processes does.
+	// Defaults to this process alone.
 	Processes func(ctx context.Context, b *ferry.Broker) ([]Process, error)
 	// Partitions asks for the partitions of each topic, where the broker has some: a request for each topic more.
 	Partitions bool
@@ -82,7 +84,8 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// Recent returns the last figures if they are not older than age, and collects otherwise. Callers that come together share one collection.
+// Recent returns the last figures if they are not older than age, and collects otherwise. Callers that come together
+// share one collection.
 func (c *Collector) Recent(ctx context.Context, age time.Duration) Figures {
 	asked := time.Now()
 	if f, ok := c.since(asked.Add(-age)); ok {
@@ -124,7 +127,8 @@ func (c *Collector) collect(ctx context.Context) Figures {
 	parts.Wait()
 	s.Health = c.monitor.judge(&s, readings)
 
-	f := Figures{At: s.At, Health: s.Health, Queues: s.Queues, Workers: s.Workers, Backend: s.Backend, Processes: processes, Partitions: partitions,
+	f := Figures{At: s.At, Health: s.Health, Queues: s.Queues, Workers: s.Workers, Backend: s.Backend,
+		Processes: processes, Partitions: partitions,
 		Err: errors.Join(s.Err, errProcesses, errPartitions)}
 	f.sum()
 	c.mu.Lock()
@@ -197,7 +201,8 @@ func (f *Figures) sumHandlers() {
 		}
 	}
 	f.Total.Processes = len(f.Processes)
-	slices.SortFunc(f.Handlers, func(a, b Handler) int { return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Group, b.Group)) })
+	slices.SortFunc(f.Handlers,
+		func(a, b Handler) int { return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Group, b.Group)) })
 }
 
 // partitions asks for the partitions of every topic. A broker without any has none.
@@ -239,7 +244,8 @@ func (c *Collector) compareOwners(topics []string, found [][]driver.Partition) [
 				}
 				o.owner = g.Owner
 				next[name] = o
-				out = append(out, PartitionFigures{Topic: topic, Group: g.Group, Partition: p.Partition, Owner: g.Owner, Lag: g.Lag, Pending: g.Pending, Moves: o.moves})
+				out = append(out, PartitionFigures{Topic: topic, Group: g.Group, Partition: p.Partition, Owner: g.Owner, Lag: g.Lag,
+					Pending: g.Pending, Moves: o.moves})
 			}
 		}
 	}

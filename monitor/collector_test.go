@@ -29,13 +29,14 @@ func (r *rig) collector(o monitor.CollectorOptions) *monitor.Collector {
 func TestFiguresOfOneProcess(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.usage = &driver.Usage{Memory: 70, MemoryLimit: 100, Connections: 7}
-		w, stop := r.work(worker.Options{Concurrency: 1, MaxAttempts: 2, Retry: ferry.Delays(time.Second)}, func(_ context.Context, d *ferry.Delivery) error {
-			time.Sleep(100 * time.Millisecond)
-			if string(d.Body) == "3" {
-				return errors.New("bad")
-			}
-			return nil
-		})
+		w, stop := r.work(worker.Options{Concurrency: 1, MaxAttempts: 2, Retry: ferry.Delays(time.Second)},
+			func(_ context.Context, d *ferry.Delivery) error {
+				time.Sleep(100 * time.Millisecond)
+				if string(d.Body) == "3" {
+					return errors.New("bad")
+				}
+				return nil
+			})
 		defer stop()
 		c := r.collector(monitor.CollectorOptions{Options: monitor.Options{Workers: []*worker.Worker{w}}})
 		c.Collect(r.Context())
@@ -43,14 +44,17 @@ func TestFiguresOfOneProcess(t *testing.T) {
 		r.publish(2, ferry.Delay(time.Hour))
 		time.Sleep(10 * time.Second)
 		f := c.Collect(r.Context())
-		if f.Err != nil || f.Dead != 1 || f.Delayed != 2 || f.Ready+f.Inflight+f.Waiting != 0 || f.InPerSecond != 1 || f.OutPerSecond != 0.9 {
+		if f.Err != nil || f.Dead != 1 || f.Delayed != 2 || f.Ready+f.Inflight+f.Waiting != 0 || f.InPerSecond != 1 ||
+			f.OutPerSecond != 0.9 {
 			t.Errorf("%+v", f)
 		}
 		h := f.Total
-		if h.Handled != 11 || h.Failed != 2 || h.Retried != 1 || h.RetryRate() != 1.0/11 || h.ErrorRate() != 2.0/11 || h.TimeoutRate() != 0 || h.Processes != 1 {
+		if h.Handled != 11 || h.Failed != 2 || h.Retried != 1 || h.RetryRate() != 1.0/11 || h.ErrorRate() != 2.0/11 ||
+			h.TimeoutRate() != 0 || h.Processes != 1 {
 			t.Errorf("%+v", h)
 		}
-		if p95 := h.Latency().P95; p95 < 85*time.Millisecond || p95 > 115*time.Millisecond || h.Wait().Max < 800*time.Millisecond {
+		if p95 := h.Latency().P95; p95 < 85*time.Millisecond || p95 > 115*time.Millisecond ||
+			h.Wait().Max < 800*time.Millisecond {
 			t.Errorf("p95 %v, waited %v at most", p95, h.Wait().Max)
 		}
 		if f.Backend.Memory != 70 || f.Backend.Connections != 7 || f.Process.Memory == 0 {
@@ -62,26 +66,34 @@ func TestFiguresOfOneProcess(t *testing.T) {
 	})
 }
 
-// TestFiguresOfAllProcesses: rates add up, and percentiles are those of all durations together, not an average of averages.
+// TestFiguresOfAllProcesses: rates add up, and percentiles are those of all durations together, not an average of
+// averages.
 func TestFiguresOfAllProcesses(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		took := func(n uint64, d time.Duration) worker.Histogram {
-			return worker.Histogram{Counts: append(make([]uint64, worker.HistogramBucket(d)), n), Sum: time.Duration(n) * d, Max: d}
+			return worker.Histogram{Counts: append(make([]uint64, worker.HistogramBucket(d)), n), Sum: time.Duration(n) * d,
+				Max: d}
 		}
 		processes := []monitor.Process{
-			{Name: "one", Handlers: []monitor.Handler{{Topic: "orders", Group: "g", PerSecond: 9, Handled: 990, Latencies: took(990, time.Millisecond)}}},
+			{Name: "one", Handlers: []monitor.Handler{{Topic: "orders", Group: "g", PerSecond: 9, Handled: 990,
+				Latencies: took(990, time.Millisecond)}}},
 			{Name: "two", Handlers: []monitor.Handler{
 				{Topic: "orders", Group: "g", PerSecond: 1, Handled: 10, Failed: 5, Timeouts: 5, Latencies: took(10, time.Minute)},
 				{Topic: "mails", Group: "g", PerSecond: 2, Handled: 100, Retried: 10, Latencies: took(100, time.Second)},
 			}},
 		}
-		c := r.collector(monitor.CollectorOptions{Processes: func(context.Context, *ferry.Broker) ([]monitor.Process, error) { return processes, nil }})
+		c := r.collector(monitor.CollectorOptions{Processes: func(context.Context, *ferry.Broker) ([]monitor.Process,
+			error) {
+			return processes, nil
+		}})
 		f := c.Collect(r.Context())
-		if len(f.Processes) != 2 || len(f.Handlers) != 2 || f.Handlers[0].Topic != "mails" || f.Handlers[1].Processes != 2 || f.Total.Processes != 2 {
+		if len(f.Processes) != 2 || len(f.Handlers) != 2 || f.Handlers[0].Topic != "mails" || f.Handlers[1].Processes != 2 ||
+			f.Total.Processes != 2 {
 			t.Fatalf("%+v", f)
 		}
 		orders := f.Handlers[1]
-		if q := orders.Latency(); q.P50 > 2*time.Millisecond || q.P99 < 50*time.Second || orders.PerSecond != 10 || orders.ErrorRate() != 0.005 || orders.TimeoutRate() != 0.005 {
+		if q := orders.Latency(); q.P50 > 2*time.Millisecond || q.P99 < 50*time.Second || orders.PerSecond != 10 ||
+			orders.ErrorRate() != 0.005 || orders.TimeoutRate() != 0.005 {
 			t.Errorf("%+v, %+v", orders, q)
 		}
 		if f.Total.PerSecond != 12 || f.Total.Handled != 1100 {
@@ -94,7 +106,10 @@ func TestFiguresOfAllProcesses(t *testing.T) {
 func TestOnePartFailing(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		away := errors.New("nobody tells")
-		c := r.collector(monitor.CollectorOptions{Processes: func(context.Context, *ferry.Broker) ([]monitor.Process, error) { return nil, away }})
+		c := r.collector(monitor.CollectorOptions{Processes: func(context.Context, *ferry.Broker) ([]monitor.Process,
+			error) {
+			return nil, away
+		}})
 		r.publish(3)
 		if f := c.Collect(r.Context()); !errors.Is(f.Err, away) || f.Ready != 3 || len(f.Processes) != 1 {
 			t.Errorf("%+v", f)
@@ -119,7 +134,8 @@ func TestFailuresAreCounted(t *testing.T) {
 		time.Sleep(45 * time.Second)
 		synctest.Wait()
 		f := c.Recent(ctx, time.Minute).Failures
-		want := monitor.Failures{Uptime: 300 * time.Second, Count: 2, Last: f.Last, MTBF: 120 * time.Second, MTTR: 30 * time.Second}
+		want := monitor.Failures{Uptime: 300 * time.Second, Count: 2, Last: f.Last, MTBF: 120 * time.Second,
+			MTTR: 30 * time.Second}
 		if f != want || time.Since(f.Last) != 80*time.Second {
 			t.Errorf("%+v, %v ago, want %+v", f, time.Since(f.Last), want)
 		}

@@ -1,5 +1,5 @@
-// Package monitor says how a broker and its workers fare: numbers for a dashboard, a verdict for a health check, and the
-// messages that are stuck.
+// Package monitor says how a broker and its workers fare: numbers for a dashboard, a verdict for a health check, and
+// the messages that are stuck.
 //
 //	m, err := monitor.New(broker, monitor.Options{Workers: []*worker.Worker{w}})
 //	s := m.Look(ctx)

@@ -2,7 +2,8 @@ package monitor
 
 import "time"
 
-// failures keeps the account of failures. Times are those of looks, so that a failure shorter than the time between two is not seen.
+// failures keeps the account of failures. Times are those of looks, so that a failure shorter than the time between two
+// is not seen.
 type failures struct {
 	since   time.Time // when it began to look
 	count   uint64

@@ -6,8 +6,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// Figures are the numbers of a whole system at one moment: what its broker holds, how fast messages move and how long handlers take in all processes
-// together, what machines and the backend use, and how often it failed.
+// Figures are the numbers of a whole system at one moment: what its broker holds, how fast messages move and how long
+// handlers take in all processes together, what machines and the backend use, and how often it failed.
 type Figures struct {
 	At     time.Time
 	Health Health
@@ -71,7 +71,8 @@ type Handler struct {
 	Processes int
 	// PerSecond are messages handled in a second.
 	PerSecond float64
-	// Handled counts messages whose handler ended. Failed of them failed, among them Timeouts; Retried will be tried again.
+	// Handled counts messages whose handler ended. Failed of them failed, among them Timeouts; Retried will be tried
+	// again.
 	Handled, Failed, Retried, Timeouts uint64
 	// Latencies is how long handlers took, and Waits how long messages of a first attempt waited for one.
 	Latencies, Waits worker.Histogram
@@ -114,7 +115,8 @@ func (h *Handler) add(o Handler) {
 // HandlerOf is what a worker tells of one of its handlers.
 func HandlerOf(c worker.ConsumerStats) Handler {
 	r := c.Recent
-	return Handler{Topic: c.Topic, Group: c.Group, Processes: 1, PerSecond: r.PerSecond, Handled: r.Handled, Failed: r.Failed,
+	return Handler{Topic: c.Topic, Group: c.Group, Processes: 1, PerSecond: r.PerSecond, Handled: r.Handled,
+		Failed:  r.Failed,
 		Retried: r.Retried, Timeouts: r.Timeouts, Latencies: r.Latencies, Waits: r.Waits}
 }
 
@@ -138,8 +140,8 @@ type PartitionFigures struct {
 	Moves uint64
 }
 
-// Failures tell how often the system failed since the collector was made: it fails when its health becomes unhealthy, which a broker that cannot be reached is,
-// and is repaired when it is not any more.
+// Failures tell how often the system failed since the collector was made: it fails when its health becomes unhealthy,
+// which a broker that cannot be reached is, and is repaired when it is not any more.
 type Failures struct {
 	// Uptime is how long the collector has been looking.
 	Uptime time.Duration

@@ -39,7 +39,8 @@ type Limits struct {
 	Age Level[time.Duration]
 	// Full is how much of a topic's bound is used. Defaults to 0.7 and 0.9.
 	Full Level[float64]
-	// Dead is how many dead letters a group has, and Invalid how many parse errors a topic has. Each defaults to 1 and never.
+	// Dead is how many dead letters a group has, and Invalid how many parse errors a topic has. Each defaults to 1 and
+	// never.
 	Dead, Invalid Level[int64]
 	// Memory is how much of its memory the backend uses, where it has a limit. Defaults to 0.8 and 0.95.
 	Memory Level[float64]
@@ -67,11 +68,14 @@ func (l Limits) resolved() (Limits, error) {
 	if l.Overdue == 0 {
 		l.Overdue = time.Minute
 	}
-	if !l.ErrorRate.ordered() || !l.Age.ordered() || !l.Full.ordered() || !l.Growing.ordered() || !l.Dead.ordered() || !l.Invalid.ordered() || !l.Memory.ordered() {
-		return l, driver.NewError(ferry.ErrInvalid, "a limit of the monitor is unhealthy before it is degraded", "make Degraded the smaller of the two", nil)
+	if !l.ErrorRate.ordered() || !l.Age.ordered() || !l.Full.ordered() || !l.Growing.ordered() || !l.Dead.ordered() ||
+		!l.Invalid.ordered() || !l.Memory.ordered() {
+		return l, driver.NewError(ferry.ErrInvalid, "a limit of the monitor is unhealthy before it is degraded",
+			"make Degraded the smaller of the two", nil)
 	}
 	if l.LongRunning < 0 || l.Overdue < 0 {
-		return l, driver.NewError(ferry.ErrInvalid, "a time of the monitor's limits is negative", "leave it zero for the default", nil)
+		return l, driver.NewError(ferry.ErrInvalid, "a time of the monitor's limits is negative",
+			"leave it zero for the default", nil)
 	}
 	return l, nil
 }
@@ -139,7 +143,8 @@ func (m *Monitor) judgeBackend(h *Health, u driver.Usage) {
 	}
 }
 
-// judgeTopics tells which of the topics that were asked for do not exist: nothing is known of them, and that is not health.
+// judgeTopics tells which of the topics that were asked for do not exist: nothing is known of them, and that is not
+// health.
 func (m *Monitor) judgeTopics(h *Health, s *Snapshot) {
 	if s.Err != nil {
 		return // some were perhaps not looked at

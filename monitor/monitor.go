@@ -14,7 +14,8 @@ import (
 
 // Options of a Monitor. The zero value watches every topic.
 type Options struct {
-	// Topics are those to look at; one that does not exist is a reason to be degraded. Defaults to all but Ferry's own, at most 1000 of them.
+	// Topics are those to look at; one that does not exist is a reason to be degraded. Defaults to all but Ferry's own, at
+	// most 1000 of them.
 	Topics []string
 	// Workers are those of this process, whose figures belong to the picture. Defaults to none.
 	Workers []*worker.Worker
@@ -48,11 +49,13 @@ type queueName struct{ topic, group string }
 // New returns a monitor of a broker. It starts nothing: call Look, or Run.
 func New(b *ferry.Broker, o Options) (*Monitor, error) {
 	if b == nil {
-		return nil, driver.NewError(ferry.ErrInvalid, "the broker of the monitor is nil", "open one first, with open.URL for example", nil)
+		return nil, driver.NewError(ferry.ErrInvalid, "the broker of the monitor is nil",
+			"open one first, with open.URL for example", nil)
 	}
 	for i, w := range o.Workers {
 		if w == nil {
-			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("worker %d of the monitor is nil", i), "make it with worker.New", nil)
+			return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("worker %d of the monitor is nil", i),
+				"make it with worker.New", nil)
 		}
 	}
 	for _, topic := range o.Topics {
@@ -61,7 +64,8 @@ func New(b *ferry.Broker, o Options) (*Monitor, error) {
 		}
 	}
 	if o.Interval < 0 {
-		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the interval %v of the monitor is negative", o.Interval), "leave it zero for the default", nil)
+		return nil, driver.NewError(ferry.ErrInvalid, fmt.Sprintf("the interval %v of the monitor is negative", o.Interval),
+			"leave it zero for the default", nil)
 	}
 	if o.Interval == 0 {
 		o.Interval = 10 * time.Second
@@ -108,7 +112,8 @@ func (m *Monitor) tell(ctx context.Context, s Snapshot) {
 		before = &Health{Status: Healthy}
 	}
 	if before.Status != s.Health.Status {
-		m.log.InfoContext(ctx, "the health has changed", "from", before.Status, "to", s.Health.Status, "reasons", s.Health.Reasons)
+		m.log.InfoContext(ctx, "the health has changed", "from", before.Status, "to", s.Health.Status, "reasons",
+			s.Health.Reasons)
 		if m.o.Changed != nil {
 			m.o.Changed(ctx, *before, s.Health)
 		}

@@ -124,7 +124,11 @@ func (r *rig) want(h monitor.Health, status monitor.Status, text string) {
 
 func TestSnapshotCountsAndRates(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		w, stop := r.work(worker.Options{Concurrency: 1}, func(context.Context, *ferry.Delivery) error { time.Sleep(time.Second); return nil })
+		w, stop := r.work(worker.Options{Concurrency: 1}, func(context.Context,
+			*ferry.Delivery) error {
+			time.Sleep(time.Second)
+			return nil
+		})
 		m := r.monitor(monitor.Options{Workers: []*worker.Worker{w}})
 		m.Look(t.Context())
 		r.publish(30)
@@ -136,7 +140,8 @@ func TestSnapshotCountsAndRates(t *testing.T) {
 			t.Errorf("topic %+v and group %+v", topic, q)
 		}
 		if q.InPerSecond < 2.8 || q.OutPerSecond < 0.9 || q.OutPerSecond > 1 || q.Growth < 1.8 {
-			t.Errorf("%.2f/s in, %.2f/s out, %.2f/s growth; want about 2.9, 0.95 and 1.9", q.InPerSecond, q.OutPerSecond, q.Growth)
+			t.Errorf("%.2f/s in, %.2f/s out, %.2f/s growth; want about 2.9, 0.95 and 1.9", q.InPerSecond, q.OutPerSecond,
+				q.Growth)
 		}
 		if q.Oldest < 10*time.Second || s.Workers[0].Consumers[0].Acked != 10 || s.Backend.Memory == 0 || s.Err != nil {
 			t.Errorf("oldest %v, worker %+v, backend %+v, error %v", q.Oldest, s.Workers[0], s.Backend, s.Err)
@@ -166,7 +171,8 @@ func TestErrorRate(t *testing.T) {
 				r.publish(100)
 				synctest.Wait()
 				time.Sleep(time.Second)
-				r.want(r.monitor(monitor.Options{Workers: []*worker.Worker{w}, Limits: deadIsFine}).Look(t.Context()).Health, c.want, "")
+				r.want(r.monitor(monitor.Options{Workers: []*worker.Worker{w}, Limits: deadIsFine}).Look(t.Context()).Health,
+					c.want, "")
 				stop()
 			})
 		})
@@ -175,10 +181,14 @@ func TestErrorRate(t *testing.T) {
 
 func TestAFewFailuresAreNoRate(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		w, stop := r.work(worker.Options{MaxAttempts: 1}, func(context.Context, *ferry.Delivery) error { return errors.New("no") })
+		w, stop := r.work(worker.Options{MaxAttempts: 1}, func(context.Context,
+			*ferry.Delivery) error {
+			return errors.New("no")
+		})
 		r.publish(3)
 		time.Sleep(time.Second)
-		r.want(r.monitor(monitor.Options{Workers: []*worker.Worker{w}, Limits: deadIsFine}).Look(t.Context()).Health, monitor.Healthy, "")
+		r.want(r.monitor(monitor.Options{Workers: []*worker.Worker{w}, Limits: deadIsFine}).Look(t.Context()).Health,
+			monitor.Healthy, "")
 		stop()
 	})
 }
@@ -257,7 +267,8 @@ func TestLongRunningHandlerIsFound(t *testing.T) {
 			return nil
 		})
 		var told []monitor.Stuck
-		m := r.monitor(monitor.Options{Workers: []*worker.Worker{w}, Stuck: func(_ context.Context, s []monitor.Stuck) { told = s }})
+		m := r.monitor(monitor.Options{Workers: []*worker.Worker{w},
+			Stuck: func(_ context.Context, s []monitor.Stuck) { told = s }})
 		r.publish(3)
 		time.Sleep(9 * time.Minute)
 		r.want(m.Look(t.Context()).Health, monitor.Healthy, "")
@@ -267,7 +278,8 @@ func TestLongRunningHandlerIsFound(t *testing.T) {
 		if err := m.Run(ctx); err != nil {
 			t.Error(err)
 		}
-		if len(told) != 1 || told[0].Kind != monitor.LongRunning || told[0].Count != 3 || told[0].Oldest < 11*time.Minute || told[0].ID == "" {
+		if len(told) != 1 || told[0].Kind != monitor.LongRunning || told[0].Count != 3 || told[0].Oldest < 11*time.Minute ||
+			told[0].ID == "" {
 			t.Errorf("told of %+v, want 3 handlers for 11 minutes", told)
 		}
 		stop()
@@ -288,7 +300,8 @@ func TestStuckMessagesAreFound(t *testing.T) {
 		r.browse = func(q driver.Query) []driver.Entry {
 			switch q.State {
 			case driver.StateDelayed:
-				return []driver.Entry{{Message: &driver.Message{ID: "late"}, DueAt: began}, {Message: &driver.Message{ID: "soon"}, DueAt: began.Add(time.Hour)}}
+				return []driver.Entry{{Message: &driver.Message{ID: "late"}, DueAt: began},
+					{Message: &driver.Message{ID: "soon"}, DueAt: began.Add(time.Hour)}}
 			case driver.StateReady:
 				return []driver.Entry{{Message: &driver.Message{ID: "dead"}, ExpiresAt: began}}
 			}
@@ -349,8 +362,10 @@ func TestDeadInvalidAndMemory(t *testing.T) {
 			want  monitor.Status
 			text  string
 		}{
-			{func(s *driver.TopicStats) { s.Groups[0].Dead, s.Groups[0].Paused = 2, true }, driver.Usage{}, monitor.Degraded, "group billing of topic orders: it has 2 dead letters"},
-			{func(s *driver.TopicStats) { s.Invalid = 3 }, driver.Usage{}, monitor.Degraded, "topic orders: 3 messages could not be decoded"},
+			{func(s *driver.TopicStats) { s.Groups[0].Dead, s.Groups[0].Paused = 2, true }, driver.Usage{}, monitor.Degraded,
+				"group billing of topic orders: it has 2 dead letters"},
+			{func(s *driver.TopicStats) { s.Invalid = 3 }, driver.Usage{}, monitor.Degraded,
+				"topic orders: 3 messages could not be decoded"},
 			{nil, driver.Usage{Memory: 79, MemoryLimit: 100}, monitor.Healthy, ""},
 			{nil, driver.Usage{Memory: 80, MemoryLimit: 100}, monitor.Degraded, "broker: 80 % of its memory is used"},
 			{nil, driver.Usage{Memory: 96, MemoryLimit: 100}, monitor.Unhealthy, "broker: 96 % of its memory is used"},
@@ -360,7 +375,8 @@ func TestDeadInvalidAndMemory(t *testing.T) {
 			r.want(m.Look(t.Context()).Health, c.want, c.text)
 		}
 		r.show = func(s *driver.TopicStats) { s.Groups[0].Dead, s.Invalid = 50, 7 }
-		strict := monitor.Limits{Dead: monitor.Level[int64]{Degraded: 10, Unhealthy: 50}, Invalid: monitor.Level[int64]{Degraded: 10}}
+		strict := monitor.Limits{Dead: monitor.Level[int64]{Degraded: 10, Unhealthy: 50},
+			Invalid: monitor.Level[int64]{Degraded: 10}}
 		h := r.monitor(monitor.Options{Limits: strict}).Look(t.Context()).Health
 		r.want(h, monitor.Unhealthy, "50 dead letters")
 		if len(h.Reasons) != 1 {
@@ -373,10 +389,12 @@ func TestDeadInvalidAndMemory(t *testing.T) {
 func TestUnreadDefaultGroup(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.publish(3)
-		w, stop := r.work(worker.Options{}, func(context.Context, *ferry.Delivery) error { return nil }, worker.Group("billing"))
+		w, stop := r.work(worker.Options{}, func(context.Context, *ferry.Delivery) error { return nil },
+			worker.Group("billing"))
 		m := r.monitor(monitor.Options{Workers: []*worker.Worker{w}})
 		r.want(m.Look(t.Context()).Health, monitor.Degraded,
-			"group default of topic orders: 3 messages wait and nothing consumes them: the first publish made this group, and consumers use billing")
+			"group default of topic orders: 3 messages wait and nothing consumes them: the first publish made this group, and "+
+				"consumers use billing")
 		stop()
 		if h := m.Look(t.Context()).Health; strings.Contains(fmt.Sprint(h.Reasons), "consumers use") {
 			t.Errorf("there are no other consumers, and it says %v", h.Reasons)
@@ -397,7 +415,8 @@ func TestOwnTopicsAreLeftOut(t *testing.T) {
 		if len(s.Queues) != 0 {
 			t.Errorf("%+v", s.Queues)
 		}
-		r.want(r.monitor(monitor.Options{Topics: []string{"ferry.schedules"}}).Look(t.Context()).Health, monitor.Unhealthy, "ferry.schedules")
+		r.want(r.monitor(monitor.Options{Topics: []string{"ferry.schedules"}}).Look(t.Context()).Health, monitor.Unhealthy,
+			"ferry.schedules")
 	})
 }
 
@@ -414,7 +433,8 @@ func newMemory(t testing.TB, o memory.Options) *memory.Driver {
 // A topic that is asked for and does not exist is a reason, until it does.
 func TestMissingTopic(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		m := r.monitor(monitor.Options{Topics: []string{"orders", "ordres"}, Limits: monitor.Limits{Age: monitor.Level[time.Duration]{Degraded: -1, Unhealthy: -1}}})
+		m := r.monitor(monitor.Options{Topics: []string{"orders", "ordres"},
+			Limits: monitor.Limits{Age: monitor.Level[time.Duration]{Degraded: -1, Unhealthy: -1}}})
 		h := m.Look(t.Context()).Health
 		r.want(h, monitor.Degraded, "topic orders: it does not exist")
 		r.want(h, monitor.Degraded, "topic ordres: it does not exist")
@@ -428,7 +448,8 @@ func TestMissingTopic(t *testing.T) {
 		if h = m.Look(t.Context()).Health; len(h.Reasons) != 1 || h.Reasons[0].Subject != "broker" {
 			t.Errorf("while the broker is away: %+v", h)
 		}
-		if _, err := monitor.New(r.broker, monitor.Options{Topics: []string{"no spaces"}}); !errors.Is(err, ferry.ErrInvalid) {
+		if _, err := monitor.New(r.broker, monitor.Options{Topics: []string{"no spaces"}}); !errors.Is(err,
+			ferry.ErrInvalid) {
 			t.Errorf("a name that no topic has: %v", err)
 		}
 	})

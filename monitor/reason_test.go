@@ -8,8 +8,9 @@ import (
 // Each code has a subject and a sentence, with the values that belong to it.
 func TestReasonsInWords(t *testing.T) {
 	t.Parallel()
-	group := About{Topic: "orders", Group: "billing", Count: 3, Share: 0.25, Age: 90 * time.Second, Looks: 6, PerSecond: 1.5,
-		Instance: "w1", Error: "no route"}
+	group := About{Topic: "orders", Group: "billing", Count: 3, Share: 0.25, Age: 90 * time.Second, Looks: 6,
+		PerSecond: 1.5,
+		Instance:  "w1", Error: "no route"}
 	beside := group
 	beside.Groups = []string{"mail"}
 	for _, c := range []struct {

@@ -44,8 +44,8 @@ type Queue struct {
 	// Full is how much of the bound of the topic is used, from 0 to 1; zero without a bound.
 	Full float64
 
-	// Counters since the topic began: what came in, was acknowledged, dropped, expired, cancelled, lost its lease, failed and was tried again, and became
-	// a dead letter.
+	// Counters since the topic began: what came in, was acknowledged, dropped, expired, cancelled, lost its lease, failed
+	// and was tried again, and became a dead letter.
 	In, Acked, Dropped, Expired, Cancelled, Redelivered, Retried, Died uint64
 	InPerSecond, OutPerSecond                                          float64
 	// Growth is how many more wait per second: less than zero while consumers catch up.
@@ -108,8 +108,8 @@ func (m *Monitor) queues(ctx context.Context, topics []driver.TopicInfo) ([]Queu
 // askers is how many requests are under way at once, where they cross a network.
 const askers = 16
 
-// each calls ask for 0 to n-1, several at once, and returns the first error; after it nothing more is asked, since the next would wait as long for
-// nothing. What does not exist any more is no error.
+// each calls ask for 0 to n-1, several at once, and returns the first error; after it nothing more is asked, since the
+// next would wait as long for nothing. What does not exist any more is no error.
 func (m *Monitor) each(ctx context.Context, n int, ask func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -163,7 +163,8 @@ func queuesOf(config driver.TopicConfig, s driver.TopicStats) []Queue {
 	if config.MaxBytes > 0 {
 		full = max(full, float64(s.Bytes)/float64(config.MaxBytes))
 	}
-	queues := []Queue{{Topic: s.Topic, Paused: s.Paused, Delayed: s.Delayed, Held: s.Held, Invalid: s.Invalid, Full: full, In: s.Published, Expired: s.Expired, Cancelled: s.Cancelled}}
+	queues := []Queue{{Topic: s.Topic, Paused: s.Paused, Delayed: s.Delayed, Held: s.Held, Invalid: s.Invalid, Full: full,
+		In: s.Published, Expired: s.Expired, Cancelled: s.Cancelled}}
 	for _, g := range s.Groups {
 		queues = append(queues, Queue{
 			Topic: s.Topic, Group: g.Group, Paused: s.Paused || g.Paused, Consumers: g.Consumers,

@@ -74,7 +74,8 @@ func (m *Monitor) findStuck(ctx context.Context, s *Snapshot, readings map[queue
 
 // late finds entries past their time on the first page of a state.
 func (m *Monitor) late(ctx context.Context, q *Queue, state driver.State, now time.Time) ([]Stuck, error) {
-	page, err := m.broker.Driver().Browse(ctx, driver.Query{Topic: q.Topic, Group: q.Group, State: state, Limit: stuckPage, MaxScan: stuckPage})
+	page, err := m.broker.Driver().Browse(ctx, driver.Query{Topic: q.Topic, Group: q.Group, State: state, Limit: stuckPage,
+		MaxScan: stuckPage})
 	if errors.Is(err, ferry.ErrNotFound) {
 		return nil, nil // deleted since
 	}
@@ -122,7 +123,8 @@ func (m *Monitor) longRunning(s *Snapshot) []Stuck {
 			if !ok {
 				at = len(found)
 				byQueue[name] = at
-				found = append(found, Stuck{Kind: LongRunning, Topic: r.Topic, Group: r.Group, Oldest: r.For, ID: r.ID, Instance: s.Workers[i].Instance})
+				found = append(found, Stuck{Kind: LongRunning, Topic: r.Topic, Group: r.Group, Oldest: r.For, ID: r.ID,
+					Instance: s.Workers[i].Instance})
 			}
 			found[at].Count++
 		}

@@ -20,7 +20,8 @@ var node = sync.OnceValues(func() (string, error) {
 	steps := [][]string{{path, "node_modules/typescript/bin/tsc"}}
 	if !installed() {
 		npm := filepath.Join(filepath.Dir(path), "npm")
-		steps = slices.Insert(steps, 0, []string{"../../scripts/retry.sh", npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"})
+		steps = slices.Insert(steps, 0, []string{"../../scripts/retry.sh", npm, "ci", "--no-audit", "--no-fund",
+			"--ignore-scripts"})
 	}
 	for _, args := range steps {
 		c := exec.Command(args[0], args[1:]...)

@@ -63,7 +63,8 @@ func TestPython(t *testing.T) {
 			module := strings.TrimSuffix(filepath.Base(path), ".py")
 			t.Run(module, func(t *testing.T) {
 				t.Parallel() // they mostly wait
-				run(t, "python", append(s.env(), "PYTHONPATH=src", "PYTHONDONTWRITEBYTECODE=1"), "python3", "-m", "unittest", "tests."+module)
+				run(t, "python", append(s.env(), "PYTHONPATH=src", "PYTHONDONTWRITEBYTECODE=1"), "python3", "-m", "unittest",
+					"tests."+module)
 			})
 		}
 	})
@@ -86,7 +87,8 @@ func TestTypeScript(t *testing.T) {
 	run(t, "typescript", s.env(), node, args...)
 }
 
-// The suite of the TypeScript SDK that needs no other process runs on Deno, too, whose own compiler knows every type of the sources.
+// The suite of the TypeScript SDK that needs no other process runs on Deno, too, whose own compiler knows every type of
+// the sources.
 func TestDeno(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -101,7 +103,8 @@ func TestDeno(t *testing.T) {
 	for _, test := range []string{"client", "worker", "lanes", "leases"} {
 		t.Run(test, func(t *testing.T) {
 			t.Parallel() // they mostly wait
-			run(t, "typescript", env, deno, "test", "--allow-all", "--no-check", "--no-remote", filepath.Join("test", test+".test.mjs"))
+			run(t, "typescript", env, deno, "test", "--allow-all", "--no-check", "--no-remote",
+				filepath.Join("test", test+".test.mjs"))
 		})
 	}
 }
@@ -110,7 +113,8 @@ func TestDeno(t *testing.T) {
 func TestPythonTypes(t *testing.T) {
 	t.Parallel()
 	mypy := strings.TrimSpace(run(t, ".", nil, "../scripts/mypy.sh"))
-	run(t, "python", []string{"PYTHONPATH=" + mypy}, "python3", "-m", "mypy", "--strict", "--cache-dir", t.TempDir(), "src")
+	run(t, "python", []string{"PYTHONPATH=" + mypy}, "python3", "-m", "mypy", "--strict", "--cache-dir", t.TempDir(),
+		"src")
 }
 
 // The Python SDK is packaged as pip expects it: a wheel with its types, that needs nothing.
@@ -142,7 +146,8 @@ func TestPackage(t *testing.T) {
 	t.Parallel()
 	node := compiled(t)
 	path := "PATH=" + filepath.Dir(node) + string(os.PathListSeparator) + os.Getenv("PATH")
-	out := run(t, "typescript", []string{path}, filepath.Join(filepath.Dir(node), "npm"), "pack", "--dry-run", "--json", "--ignore-scripts", "--offline")
+	out := run(t, "typescript", []string{path}, filepath.Join(filepath.Dir(node), "npm"), "pack", "--dry-run", "--json",
+		"--ignore-scripts", "--offline")
 	var packages []struct{ Files []struct{ Path string } }
 	if err := json.Unmarshal([]byte(out), &packages); err != nil || len(packages) != 1 {
 		t.Fatalf("npm says %s: %v", out, err)

@@ -45,7 +45,8 @@ func serve(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	broker := "disk://" + t.TempDir() + "/broker"
-	token := run(t, ".", nil, path, "token", "create", "sdk", "--broker", broker, "--scope", "publish,consume,view,operate,payload")
+	token := run(t, ".", nil, path, "token", "create", "sdk", "--broker", broker, "--scope",
+		"publish,consume,view,operate,payload")
 	s := &server{binary: path, token: strings.TrimSpace(token)}
 	s.start(t, "serve", "--broker", broker, "--listen", "127.0.0.1:0")
 	return s

@@ -19,8 +19,8 @@ type Account struct {
 // overduePolls is after how many missed polls an account is overdue: the vendor's limits cost some.
 const overduePolls = 5
 
-// Overdue returns the accounts that nobody pulled for five times Config.Poll: no process runs a pipeline, or their pulls
-// fail everywhere. Of one that was never pulled Pulled is zero.
+// Overdue returns the accounts that nobody pulled for five times Config.Poll: no process runs a pipeline, or their
+// pulls fail everywhere. Of one that was never pulled Pulled is zero.
 func (p *Pipeline) Overdue(ctx context.Context) ([]Cursor, error) {
 	all, err := p.Accounts(ctx)
 	if err != nil {

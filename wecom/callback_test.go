@@ -47,7 +47,8 @@ func TestWholeWay(t *testing.T) {
 }
 
 // entities is XML that would grow, or be fetched, if entities were resolved.
-const entities = `<!DOCTYPE xml [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>
+const entities = `<!DOCTYPE xml [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">
+	<!ENTITY c SYSTEM "file:///etc/passwd">]>
 	<xml><Encrypt>&b;&c;</Encrypt></xml>`
 
 func TestBadCallbacks(t *testing.T) {
@@ -64,18 +65,19 @@ func TestBadCallbacks(t *testing.T) {
 		c      wecomtest.Callback
 		status int
 	}{
-		"good":            {good(), 200},
-		"signature":       {changed(func(c *wecomtest.Callback) { c.Signature = strings.Repeat("0", 40) }), 403},
-		"other time":      {changed(func(c *wecomtest.Callback) { c.Timestamp = "1" }), 403},
-		"old":             {r.vendor.NoticeAt(messages, time.Now().Add(-6*time.Minute)), 403},
-		"future":          {r.vendor.NoticeAt(messages, time.Now().Add(6*time.Minute)), 403},
-		"malformed":       {changed(func(c *wecomtest.Callback) { c.Body = "<xml><Encrypt>" }), 400},
-		"JSON":            {changed(func(c *wecomtest.Callback) { c.Body = `{"encrypt":"x"}` }), 400},
-		"empty":           {changed(func(c *wecomtest.Callback) { c.Body = "" }), 400},
-		"upper case":      {changed(func(c *wecomtest.Callback) { c.Signature = strings.ToUpper(c.Signature) }), 403},
-		"an entity":       {changed(func(c *wecomtest.Callback) { c.Body = entities }), 400},
-		"deep":            {changed(func(c *wecomtest.Callback) { c.Body = strings.Repeat("<a>", 20_000) }), 400},
-		"attributes":      {changed(func(c *wecomtest.Callback) { c.Body = "<xml" + strings.Repeat(" a='b'", 10_000) + ">" }), 400},
+		"good":       {good(), 200},
+		"signature":  {changed(func(c *wecomtest.Callback) { c.Signature = strings.Repeat("0", 40) }), 403},
+		"other time": {changed(func(c *wecomtest.Callback) { c.Timestamp = "1" }), 403},
+		"old":        {r.vendor.NoticeAt(messages, time.Now().Add(-6*time.Minute)), 403},
+		"future":     {r.vendor.NoticeAt(messages, time.Now().Add(6*time.Minute)), 403},
+		"malformed":  {changed(func(c *wecomtest.Callback) { c.Body = "<xml><Encrypt>" }), 400},
+		"JSON":       {changed(func(c *wecomtest.Callback) { c.Body = `{"encrypt":"x"}` }), 400},
+		"empty":      {changed(func(c *wecomtest.Callback) { c.Body = "" }), 400},
+		"upper case": {changed(func(c *wecomtest.Callback) { c.Signature = strings.ToUpper(c.Signature) }), 403},
+		"an entity":  {changed(func(c *wecomtest.Callback) { c.Body = entities }), 400},
+		"deep":       {changed(func(c *wecomtest.Callback) { c.Body = strings.Repeat("<a>", 20_000) }), 400},
+		"attributes": {changed(func(c *wecomtest.Callback) { c.Body = "<xml" + strings.Repeat(" a='b'", 10_000) + ">" }),
+			400},
 		"large":           {changed(func(c *wecomtest.Callback) { c.Body += strings.Repeat(" ", 65<<10) }), 413},
 		"no account":      {r.vendor.Notice(wecom.Notice{Event: "kf_msg_or_event"}), 400},
 		"strange account": {r.vendor.Notice(wecom.Notice{Event: "kf_msg_or_event", Account: "a b"}), 400},
@@ -117,7 +119,8 @@ func TestKeysAreChanged(t *testing.T) {
 	r := newRig(t, wecomtest.Options{}, wecom.Options{})
 	was := r.vendor.Config().Keys[0]
 	for name, next := range map[string]wecom.KeyPair{
-		"both": otherPair, "the token": {Token: "new", AESKey: was.AESKey}, "the AES key": {Token: was.Token, AESKey: otherPair.AESKey},
+		"both": otherPair, "the token": {Token: "new", AESKey: was.AESKey},
+		"the AES key": {Token: was.Token, AESKey: otherPair.AESKey},
 	} {
 		config := r.vendor.Config()
 		config.Keys = []wecom.KeyPair{next, was}

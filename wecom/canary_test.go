@@ -159,7 +159,8 @@ func (r *rig) badPulls(out *printed) {
 
 // badHandler has a worker handle what was published, and fail.
 func (r *rig) badHandler(out *printed, logger *slog.Logger) {
-	layers, err := r.p.Protection(guard.NewMemory(guard.MemoryOptions{}), func(_ context.Context, e guard.Event) { out.add(e) })
+	layers, err := r.p.Protection(guard.NewMemory(guard.MemoryOptions{}),
+		func(_ context.Context, e guard.Event) { out.add(e) })
 	r.ok(err)
 	w := worker.New(r.broker, worker.Options{Logger: logger})
 	failed := make(chan struct{}, 10)

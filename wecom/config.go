@@ -81,7 +81,8 @@ func (c *Config) check() error {
 	}
 	if c.Recognise < time.Minute || c.Recognise > driver.MaxDedup {
 		return driver.NewError(ferry.ErrInvalid, fmt.Sprintf("messages are to be recognised for %v", c.Recognise),
-			fmt.Sprintf("use 1m to %v; after less than the three days that WeCom keeps a replay publishes twice", driver.MaxDedup),
+			fmt.Sprintf("use 1m to %v; after less than the three days that WeCom keeps a replay publishes twice",
+				driver.MaxDedup),
 			nil)
 	}
 	if c.Poll < 10*time.Second {

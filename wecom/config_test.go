@@ -28,7 +28,8 @@ func TestEnvironment(t *testing.T) {
 	}
 	c, err := wecom.FromEnvironment(environment(map[string]string{"CORP": "ww1", "SECRET_FILE": file, "TOKEN": "t",
 		"AES_KEY": "k", "OLD_TOKEN": "ot", "OLD_AES_KEY": "ok",
-		"ACCOUNTS": "kf1,kf2", "POLL": "90s", "ALLOW_PRIVATE": "10.0.0.0/8", "TOKEN_FILE": "", "VOICE_FORMAT": "silk", "RECOGNISE": "24h"}))
+		"ACCOUNTS": "kf1,kf2", "POLL": "90s", "ALLOW_PRIVATE": "10.0.0.0/8", "TOKEN_FILE": "", "VOICE_FORMAT": "silk",
+		"RECOGNISE": "24h"}))
 	if err != nil || c.Corp != "ww1" || c.Secret != "of a file" || len(c.Keys) != 2 || c.Keys[1].Token != "ot" ||
 		len(c.Accounts) != 2 || len(c.AllowPrivate) != 1 || c.Poll != 90*time.Second || c.VoiceFormat != wecom.VoiceSilk ||
 		c.Recognise != 24*time.Hour {

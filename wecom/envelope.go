@@ -25,8 +25,8 @@ const (
 	HeaderSize = "kf_size"
 )
 
-// Recognised is for how long a message is recognised that comes again, unless Config.Recognise says otherwise. The vendor
-// keeps three days, and may give any of them again.
+// Recognised is for how long a message is recognised that comes again, unless Config.Recognise says otherwise. The
+// vendor keeps three days, and may give any of them again.
 const Recognised = 4 * 24 * time.Hour
 
 // maxName bounds what becomes an id or a key: longer ones are replaced by a hash.

@@ -25,8 +25,9 @@ var limits = map[string]guard.Rule{
 
 // Protection returns the guards of customer service, ready to be used or changed: limits for each group of users, one
 // message of a user at a time over all processes, each msgid handled once, and a breaker for what the handler calls.
-// Only what a customer wrote counts for the limits, not events or what servicers answered. What is over its limit waits in its place; nothing of it becomes a dead letter. Processes that share a store share
-// the limits. Handle puts them in front of a handler. The hook may be nil.
+// Only what a customer wrote counts for the limits, not events or what servicers answered. What is over its limit waits
+// in its place; nothing of it becomes a dead letter. Processes that share a store share the limits. Handle puts them in
+// front of a handler. The hook may be nil.
 func (p *Pipeline) Protection(s guard.Store, hook guard.Hook) (guard.Layers, error) {
 	limit, err := guard.NewLimiter(s, guard.LimiterOptions{Hook: hook, Limits: []guard.Limit{{
 		Name: "wecom-user", Key: writer, Rule: limits[GroupNormal], Groups: limits,
@@ -54,8 +55,8 @@ func (p *Pipeline) Protection(s guard.Store, hook guard.Hook) (guard.Layers, err
 	return guard.Layers{Limit: limit, Concurrency: concurrency, Dedup: dedup, Breaker: breaker}, err
 }
 
-// writer is the customer who wrote a message; "" if it is an event or of a servicer. Those have the customer's key, too,
-// and a customer is not blocked for what others do.
+// writer is the customer who wrote a message; "" if it is an event or of a servicer. Those have the customer's key,
+// too, and a customer is not blocked for what others do.
 func writer(m *ferry.Message) string {
 	origin, err := strconv.Atoi(m.Headers[HeaderOrigin])
 	if err == nil && (Origin(origin) == FromSystem || Origin(origin) == FromServicer) {

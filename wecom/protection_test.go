@@ -51,7 +51,8 @@ func TestOnlyCustomersAreLimited(t *testing.T) {
 	r.ok(err)
 	const others = 20
 	for i := range others {
-		m := map[string]any{"msgid": fmt.Sprint("other-", i), "open_kfid": "kf1", "external_userid": "ann", "origin": wecom.FromServicer,
+		m := map[string]any{"msgid": fmt.Sprint("other-", i), "open_kfid": "kf1", "external_userid": "ann",
+			"origin":  wecom.FromServicer,
 			"msgtype": "text", "text": wecom.Text{Content: "hello"}}
 		if i%2 == 0 {
 			m = map[string]any{"msgid": fmt.Sprint("event-", i), "origin": wecom.FromSystem, "msgtype": "event",

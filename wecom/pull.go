@@ -125,8 +125,8 @@ func (p *Pipeline) pull(ctx context.Context, account, token string) error {
 	}
 }
 
-// read returns the page at the cursor. A token that the vendor does not take is left out from then on, and a cursor that
-// it does not take is given up for the beginning: what was published already is recognised.
+// read returns the page at the cursor. A token that the vendor does not take is left out from then on, and a cursor
+// that it does not take is given up for the beginning: what was published already is recognised.
 func (p *Pipeline) read(ctx context.Context, at *Cursor, token *string) (page, error) {
 	found, err := p.client.sync(ctx, at.Account, at.Position, *token)
 	if Code(err) == CodeWrongMsgToken && *token != "" {

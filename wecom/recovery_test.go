@@ -16,8 +16,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// Dead letters of one reason come back behind all guards, that of dedup included, since what died was not handled; those
-// of another reason stay.
+// Dead letters of one reason come back behind all guards, that of dedup included, since what died was not handled;
+// those of another reason stay.
 func TestRecoveryByReason(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wecomtest.Options{}, wecom.Options{})

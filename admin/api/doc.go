@@ -1,5 +1,5 @@
-// Package api has what goes over the wire of the admin API: the answers, the requests and the problems, as plain types with
-// their JSON names. Package admin serves them, and package admin/client reads them; neither has forms of its own.
+// Package api has what goes over the wire of the admin API: the answers, the requests and the problems, as plain types
+// with their JSON names. Package admin serves them, and package admin/client reads them; neither has forms of its own.
 package api
 
 import "github.com/ferrymq/ferry/internal/jsontime"

@@ -2,7 +2,8 @@
 // schedules, limits, alerts, notifications, users, tokens, actions and live streams, in the types of package admin/api.
 //
 //	c, err := client.New(client.Options{URL: "https://ferry.example", Token: token})
-//	op, err := c.Replay(ctx, api.ReplayMany{SelectLetters: api.SelectLetters{Topic: "orders", Where: `reason == "timeout"`}})
+//	which := api.SelectLetters{Topic: "orders", Where: `reason == "timeout"`}
+//	op, err := c.Replay(ctx, api.ReplayMany{SelectLetters: which})
 //	op, err = c.WaitOperation(ctx, op.ID)
 //
 // It links nothing but the standard library. Errors are of the kinds that package ferry names, for
@@ -51,11 +52,14 @@ const maxAnswer = 64 << 20
 // New checks the options and returns a Client. It asks nothing.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, driver.NewError(ferry.ErrInvalid, "this is no URL of a server", "write it like https://ferry.example:7070, without user or query", nil)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
+		return nil, driver.NewError(ferry.ErrInvalid, "this is no URL of a server",
+			"write it like https://ferry.example:7070, without user or query", nil)
 	}
 	if u.Scheme == "http" && o.Token != "" && !o.Insecure && !local(u.Hostname()) {
-		return nil, driver.NewError(ferry.ErrInvalid, "the token would cross the network in clear", "use https, or set Insecure", nil)
+		return nil, driver.NewError(ferry.ErrInvalid, "the token would cross the network in clear",
+			"use https, or set Insecure", nil)
 	}
 	c := &Client{base: strings.TrimSuffix(u.String(), "/"), token: o.Token, http: o.HTTP}
 	if c.http == nil {
@@ -134,23 +138,28 @@ func read(resp *http.Response, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return driver.NewError(ferry.ErrInvalid, "the answer is not that of an admin API", "check the URL, and the version of the server", err)
+		return driver.NewError(ferry.ErrInvalid, "the answer is not that of an admin API",
+			"check the URL, and the version of the server", err)
 	}
 	return nil
 }
 
 // kinds are the errors of package ferry that codes stand for.
 var kinds = map[string]error{
-	api.CodeInvalid: ferry.ErrInvalid, api.CodeMalformed: ferry.ErrInvalid, api.CodeMethod: ferry.ErrInvalid, api.CodeMediaType: ferry.ErrInvalid,
-	api.CodeNobody: ferry.ErrRefused, api.CodeForbidden: ferry.ErrRefused, api.CodeNotFound: ferry.ErrNotFound, api.CodeConflict: ferry.ErrConflict,
-	api.CodeTooLarge: ferry.ErrTooLarge, api.CodeFull: ferry.ErrFull, api.CodeUnsupported: ferry.ErrUnsupported, api.CodeUnavailable: ferry.ErrNotApplied,
+	api.CodeInvalid: ferry.ErrInvalid, api.CodeMalformed: ferry.ErrInvalid, api.CodeMethod: ferry.ErrInvalid,
+	api.CodeMediaType: ferry.ErrInvalid,
+	api.CodeNobody:    ferry.ErrRefused, api.CodeForbidden: ferry.ErrRefused, api.CodeNotFound: ferry.ErrNotFound,
+	api.CodeConflict: ferry.ErrConflict,
+	api.CodeTooLarge: ferry.ErrTooLarge, api.CodeFull: ferry.ErrFull, api.CodeUnsupported: ferry.ErrUnsupported,
+	api.CodeUnavailable: ferry.ErrNotApplied,
 }
 
 // problem returns the error of an answer that is none.
 func problem(status int, data []byte) error {
 	var p api.Problem
 	if err := json.Unmarshal(data, &p); err != nil || p.Code == "" {
-		return driver.NewError(ferry.ErrUnknown, fmt.Sprintf("the server answered %d %s", status, http.StatusText(status)), "check the URL: something else may answer there", nil)
+		return driver.NewError(ferry.ErrUnknown, fmt.Sprintf("the server answered %d %s", status, http.StatusText(status)),
+			"check the URL: something else may answer there", nil)
 	}
 	kind, ok := kinds[p.Code]
 	if !ok {

@@ -94,7 +94,8 @@ func TestEverything(t *testing.T) {
 	_, err = c.Members(ctx)
 	ok(err)
 	body := "{}"
-	_, err = c.PutSchedule(ctx, "a b", api.PutSchedule{Spec: "@hourly", Topic: "orders", Message: api.NewMessage{Body: &body}})
+	_, err = c.PutSchedule(ctx, "a b", api.PutSchedule{Spec: "@hourly", Topic: "orders",
+		Message: api.NewMessage{Body: &body}})
 	ok(err)
 	ok(c.PauseSchedule(ctx, "a b"))
 	ok(c.ResumeSchedule(ctx, "a b"))
@@ -155,7 +156,8 @@ func TestErrorsHaveKinds(t *testing.T) {
 	if !errors.Is(err, ferry.ErrRefused) {
 		t.Errorf("a wrong token: %v", err)
 	}
-	if err := c.Request(t.Context(), http.MethodGet, "/topics", map[string][]string{"limit": {"0"}}, nil, nil); !errors.Is(err, ferry.ErrInvalid) {
+	if err := c.Request(t.Context(), http.MethodGet, "/topics", map[string][]string{"limit": {"0"}}, nil,
+		nil); !errors.Is(err, ferry.ErrInvalid) {
 		t.Errorf("a limit of 0: %v", err)
 	}
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
@@ -171,8 +173,10 @@ func TestErrorsHaveKinds(t *testing.T) {
 
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"", "ferry.example", "ftp://ferry.example", "https://ann:secret@ferry.example", "https://ferry.example?x=1"} {
-		if _, err := client.New(client.Options{URL: url}); !errors.Is(err, ferry.ErrInvalid) || strings.Contains(err.Error(), "secret") {
+	for _, url := range []string{"", "ferry.example", "ftp://ferry.example", "https://ann:secret@ferry.example",
+		"https://ferry.example?x=1"} {
+		if _, err := client.New(client.Options{URL: url}); !errors.Is(err, ferry.ErrInvalid) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", url, err)
 		}
 	}

@@ -21,13 +21,15 @@ func decoded[T any](take func(T) error) func([]byte) error {
 	return func(data []byte) error {
 		var v T
 		if err := json.Unmarshal(data, &v); err != nil {
-			return driver.NewError(ferry.ErrInvalid, "the event is not that of an admin API", "check the version of the server", err)
+			return driver.NewError(ferry.ErrInvalid, "the event is not that of an admin API", "check the version of the server",
+				err)
 		}
 		return take(v)
 	}
 }
 
-// follow reads a stream until it ends, ctx does, or a function returns an error, which it returns. When ctx ended it returns nil.
+// follow reads a stream until it ends, ctx does, or a function returns an error, which it returns. When ctx ended it
+// returns nil.
 func (c *Client) follow(ctx context.Context, path string, query url.Values, on events) error {
 	q, err := c.request(ctx, http.MethodGet, path, query, nil)
 	if err != nil {
@@ -72,9 +74,10 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// Tail calls message for each message that is published to a topic, and skipped for those that it could not see, until ctx ends or
-// one of them returns an error. Messages that are settled quickly may not be seen.
-func (c *Client) Tail(ctx context.Context, topic string, message func(api.Message) error, skipped func(api.Skipped) error) error {
+// Tail calls message for each message that is published to a topic, and skipped for those that it could not see, until
+// ctx ends or one of them returns an error. Messages that are settled quickly may not be seen.
+func (c *Client) Tail(ctx context.Context, topic string, message func(api.Message) error,
+	skipped func(api.Skipped) error) error {
 	return c.follow(ctx, topicPath(topic, "/tail"), nil, events{"message": decoded(message), "skipped": decoded(skipped)})
 }
 

@@ -228,7 +228,8 @@ func (c *Client) SetRule(ctx context.Context, limit, group string, r api.SetRule
 
 // ClearRule makes the rule hold again that programs give.
 func (c *Client) ClearRule(ctx context.Context, limit, group, reason string) error {
-	return c.call(ctx, http.MethodDelete, "/limits/"+url.PathEscape(limit)+"/rule", url.Values{"group": {group}, "reason": {reason}}, nil, nil)
+	return c.call(ctx, http.MethodDelete, "/limits/"+url.PathEscape(limit)+"/rule",
+		url.Values{"group": {group}, "reason": {reason}}, nil, nil)
 }
 
 // Breakers returns the breakers of all processes.

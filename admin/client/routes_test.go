@@ -17,16 +17,22 @@ import (
 	"github.com/ferrymq/ferry/admin/client"
 )
 
-// elsewhere are routes without a method: a driver has what they do, that of ferry:// for example, or a package over one.
+// elsewhere are routes without a method: a driver has what they do, that of ferry:// for example, or a package over
+// one.
 var elsewhere = map[string]bool{
 	"broker.show": true, "broker.diagnose": true,
-	"topic.list": true, "topic.show": true, "topic.put": true, "topic.delete": true, "topic.pause": true, "topic.resume": true, "topic.balance": true,
+	"topic.list": true, "topic.show": true, "topic.put": true, "topic.delete": true, "topic.pause": true,
+	"topic.resume": true, "topic.balance": true,
 	"topic.partitions": true, "topic.retention": true, "topic.retain": true, "topic.trim": true,
-	"group.show": true, "group.put": true, "group.delete": true, "group.pause": true, "group.resume": true, "group.replay": true, "group.pending": true,
-	"message.list": true, "message.publish": true, "message.show": true, "message.cancel": true, "message.reschedule": true,
+	"group.show": true, "group.put": true, "group.delete": true, "group.pause": true, "group.resume": true,
+	"group.replay": true, "group.pending": true,
+	"message.list": true, "message.publish": true, "message.show": true, "message.cancel": true,
+	"message.reschedule": true,
 	// Packages result, deadletter and transaction.
-	"message.result": true, "letter.list": true, "letter.tally": true, "letter.export": true, "letter.import": true, "letter.show": true,
-	"letter.replay-one": true, "letter.remove-one": true, "transaction.list": true, "transaction.commit": true, "transaction.rollback": true,
+	"message.result": true, "letter.list": true, "letter.tally": true, "letter.export": true, "letter.import": true,
+	"letter.show":       true,
+	"letter.replay-one": true, "letter.remove-one": true, "transaction.list": true, "transaction.commit": true,
+	"transaction.rollback": true,
 }
 
 // TestEveryRouteHasAMethod calls every method, and compares what is asked with the document of the API.
@@ -124,7 +130,8 @@ func TestTail(t *testing.T) {
 	c, _ := serve(t)
 	seen, watching := errors.New("seen"), make(chan error, 1)
 	go func() {
-		watching <- c.Tail(t.Context(), "orders", func(api.Message) error { return seen }, func(api.Skipped) error { return nil })
+		watching <- c.Tail(t.Context(), "orders", func(api.Message) error { return seen },
+			func(api.Skipped) error { return nil })
 	}()
 	for { // again and again, since nobody knows when the stream begins
 		if err := c.Request(t.Context(), http.MethodPost, "/topics/orders/messages", nil, api.NewMessage{}, nil); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// TestDashboards loads every dashboard: it asks for a data source, its ids are its own, and its queries name metrics and labels that exist.
+// TestDashboards loads every dashboard: it asks for a data source, its ids are its own, and its queries name metrics
+// and labels that exist.
 func TestDashboards(t *testing.T) {
 	known := demo(t)
 	files, err := filepath.Glob("../../deploy/grafana/*.json")
@@ -52,9 +53,12 @@ func TestDashboards(t *testing.T) {
 
 // notShown are metrics that people look for when they need them.
 var notShown = map[string]bool{
-	"ferry_build_info": true, "ferry_folded_names": true, "ferry_failures_total": true, "ferry_last_failure_timestamp_seconds": true,
-	"ferry_processes": true, "ferry_messages_published_total": true, "ferry_emergency_writes_total": true, "ferry_partition_processed_total": true,
-	"ferry_spool_failures_total": true, "ferry_spool_last_timestamp_seconds": true,
+	"ferry_build_info": true, "ferry_folded_names": true, "ferry_failures_total": true,
+	"ferry_last_failure_timestamp_seconds": true,
+	"ferry_processes":                      true, "ferry_messages_published_total": true,
+	"ferry_emergency_writes_total":    true,
+	"ferry_partition_processed_total": true,
+	"ferry_spool_failures_total":      true, "ferry_spool_last_timestamp_seconds": true,
 }
 
 // TestRules checks alerts and recorded rules: their fields, their expressions, and the templates of their texts.
@@ -154,7 +158,8 @@ func read(t *testing.T, file string) (d dashboard) {
 
 // resolved is an expression as Grafana sends it.
 func resolved(expr string) string {
-	return strings.NewReplacer("$__rate_interval", "1m", "$broker", "x", "$topic", "x", "$group", "x", "$instance", "x").Replace(expr)
+	return strings.NewReplacer("$__rate_interval", "1m", "$broker", "x", "$topic", "x", "$group", "x", "$instance",
+		"x").Replace(expr)
 }
 
 var ofVariable = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)

@@ -97,7 +97,8 @@ func run(t *testing.T) metrics {
 		{Name: "sender", Rule: guard.Rule{Limit: 1, Window: time.Hour, Penalty: guard.Penalty{After: 1}}}}}))(t)
 	refuse := errors.New("no")
 	hooks := m.Hooks()
-	b := must(redisstream.Open(ctx, redisstream.Options{URL: redistest.Shared(t).URL(), Prefix: "check", Broker: ferry.Options{Hooks: hooks}}))(t)
+	b := must(redisstream.Open(ctx, redisstream.Options{URL: redistest.Shared(t).URL(), Prefix: "check",
+		Broker: ferry.Options{Hooks: hooks}}))(t)
 	w := worker.New(b, worker.Options{MaxAttempts: 2, Retry: ferry.Delays(10 * time.Millisecond)})
 	worker.HandleRaw(w, "orders", func(_ context.Context, d *ferry.Delivery) error {
 		if string(d.Body) == "bad" {
@@ -106,7 +107,8 @@ func run(t *testing.T) metrics {
 		return nil
 	})
 	breaker := must(guard.NewBreaker(guard.BreakerOptions{Name: "billing", Hook: m.Guard(), Failures: 1}))(t)
-	worker.HandleRaw(w, "mails", func(context.Context, *ferry.Delivery) error { return refuse }, worker.Use(limit.Middleware(), breaker.Middleware()))
+	worker.HandleRaw(w, "mails", func(context.Context, *ferry.Delivery) error { return refuse },
+		worker.Use(limit.Middleware(), breaker.Middleware()))
 	if err := b.Driver().EnsureTopic(ctx, "orders", ferry.TopicConfig{MaxMessages: 100}); err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +123,9 @@ func run(t *testing.T) metrics {
 	all.Go(func() { _ = w.Run(ctx) })
 	<-w.Ready()
 	c := must(monitor.NewCollector(b, monitor.CollectorOptions{Partitions: true, Processes: cluster.Processes}))(t)
-	err := m.Watch(prom.Sources{Workers: []*worker.Worker{w}, Collector: c, Recoverers: []*deadletter.Recoverer{recoverer}, Spools: []*spool.Driver{spooling},
-		Locks: map[string]*cluster.LockMetrics{"import": locks}, Guards: store, Limits: []string{"sender"},
+	err := m.Watch(prom.Sources{Workers: []*worker.Worker{w}, Collector: c, Recoverers: []*deadletter.Recoverer{recoverer},
+		Spools: []*spool.Driver{spooling},
+		Locks:  map[string]*cluster.LockMetrics{"import": locks}, Guards: store, Limits: []string{"sender"},
 		WeCom: []*wecom.Pipeline{service}})
 	if err != nil {
 		t.Fatal(err)
@@ -166,8 +169,10 @@ func until(t *testing.T, m *prom.Metrics) metrics {
 			t.Fatal(err)
 		}
 		found := names(families)
-		missing := slices.DeleteFunc([]string{"ferry_dead_letters_total", "ferry_redeliveries_total", "ferry_breaker_state", "ferry_limit_violations_total", "ferry_limit_penalties_total",
-			"ferry_partition_processed_total", "ferry_consumer_lag_messages", "ferry_publish_errors_total", "ferry_topic_full_ratio"},
+		missing := slices.DeleteFunc([]string{"ferry_dead_letters_total", "ferry_redeliveries_total", "ferry_breaker_state",
+			"ferry_limit_violations_total", "ferry_limit_penalties_total",
+			"ferry_partition_processed_total", "ferry_consumer_lag_messages", "ferry_publish_errors_total",
+			"ferry_topic_full_ratio"},
 			func(name string) bool { _, ok := found[name]; return ok })
 		if len(missing) == 0 {
 			return found

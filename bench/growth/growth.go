@@ -1,6 +1,6 @@
 // Package growth measures whether what a message costs stays the same while a broker grows: with more keys, topics,
-// groups, delayed messages, larger bodies. Costs are processor time, of this process and of the servers behind it, which
-// other work on the machine disturbs least.
+// groups, delayed messages, larger bodies. Costs are processor time, of this process and of the servers behind it,
+// which other work on the machine disturbs least.
 package growth
 
 import (

@@ -33,7 +33,8 @@ func TestShapes(t *testing.T) {
 
 func TestMedian(t *testing.T) {
 	t.Parallel()
-	r := Row{Rounds: []Cost{{Units: 1, CPU: 9 * time.Microsecond}, {Units: 1, CPU: 2 * time.Microsecond}, {Units: 2, CPU: 6 * time.Microsecond}}}
+	r := Row{Rounds: []Cost{{Units: 1, CPU: 9 * time.Microsecond}, {Units: 1, CPU: 2 * time.Microsecond},
+		{Units: 2, CPU: 6 * time.Microsecond}}}
 	if got := r.Median().PerUnit(); got != 3 {
 		t.Errorf("the middle of 9, 2 and 3 µs is %v", got)
 	}

@@ -28,7 +28,8 @@ type paddedCounter struct {
 
 // NewLedger has room for each of publishers to publish most messages.
 func NewLedger(b *Bodies, publishers, most int) *Ledger {
-	return &Ledger{bodies: b, lane: uint64(most), seen: make([]uint32, publishers*most), published: make([]int, publishers)}
+	return &Ledger{bodies: b, lane: uint64(most), seen: make([]uint32, publishers*most),
+		published: make([]int, publishers)}
 }
 
 // Seq returns the sequence number of message i of a publisher.

@@ -72,7 +72,8 @@ type Machine struct {
 
 // ThisMachine describes the machine this runs on.
 func ThisMachine() Machine {
-	m := Machine{CPU: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH}
+	m := Machine{CPU: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(),
+		Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH}
 	if kb, err := strconv.ParseFloat(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 64); err == nil {
 		m.MemoryGB = float64(int(kb/1024/1024*10)) / 10
 	}

@@ -30,7 +30,8 @@ func TestNoisy(t *testing.T) {
 	for _, tt := range []struct {
 		r    Reading
 		want bool
-	}{{Reading{}, false}, {Reading{Steal: 0.05}, true}, {Reading{Others: 0.2}, true}, {Reading{Steal: 0.01, Others: 0.05}, false}} {
+	}{{Reading{}, false}, {Reading{Steal: 0.05}, true}, {Reading{Others: 0.2}, true},
+		{Reading{Steal: 0.01, Others: 0.05}, false}} {
 		if got := tt.r.Noisy(); got != tt.want {
 			t.Errorf("%+v noisy: %v, want %v", tt.r, got, tt.want)
 		}

@@ -16,7 +16,8 @@ type Outcome struct {
 	Max   float64 `json:"max_ms"`
 	// Early handlers started before their tick.
 	Early int `json:"early"`
-	// Missed ticks have no handler that started, Doubled ones several messages. Repeated are messages whose handler started again.
+	// Missed ticks have no handler that started, Doubled ones several messages. Repeated are messages whose handler
+	// started again.
 	Missed   int `json:"missed"`
 	Doubled  int `json:"doubled"`
 	Repeated int `json:"repeated"`

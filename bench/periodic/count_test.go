@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Ticks are counted by what journals say: a message that is handled again is none, two messages of one tick are doubled, and one without a handler is missed.
+// Ticks are counted by what journals say: a message that is handled again is none, two messages of one tick are
+// doubled, and one without a handler is missed.
 func TestCount(t *testing.T) {
 	t.Parallel()
 	from := time.Unix(1_800_000_000, 0)

@@ -32,8 +32,10 @@ type Result struct {
 	Kills    int      `json:"kills,omitempty"`
 }
 
-// Measure runs a system in processes of their own, which command makes of where its things are and of the path of a journal.
-func Measure(ctx context.Context, s System, sp Spans, command func(ctx context.Context, where, journal string) *exec.Cmd) (Result, error) {
+// Measure runs a system in processes of their own, which command makes of where its things are and of the path of a
+// journal.
+func Measure(ctx context.Context, s System, sp Spans, command func(ctx context.Context, where,
+	journal string) *exec.Cmd) (Result, error) {
 	r := Result{System: s.Name, Settings: s.Settings}
 	dir, err := os.MkdirTemp("", "bench-journal-")
 	if err != nil {
@@ -50,7 +52,8 @@ func Measure(ctx context.Context, s System, sp Spans, command func(ctx context.C
 	return r, errors.Join(err, stop())
 }
 
-func (r *Result) measure(ctx context.Context, s System, sp Spans, journal string, run func(context.Context, time.Duration) error) error {
+func (r *Result) measure(ctx context.Context, s System, sp Spans, journal string,
+	run func(context.Context, time.Duration) error) error {
 	begun := time.Now()
 	if err := run(ctx, warm+sp.Quiet+time.Second); err != nil {
 		return err

@@ -35,7 +35,8 @@ func onRedis() (string, func() error, error) {
 func ferry(name string, mortal bool, start func() (string, func() error, error)) System {
 	return System{
 		Name: name, Mortal: mortal, Start: start, Run: runOurs,
-		Settings: "schedule.Options{}, worker.Options{}, Schedule{Spec: \"@every 1s\"}: all defaults; the tick is that of the message's header",
+		Settings: "schedule.Options{}, worker.Options{}, Schedule{Spec: \"@every 1s\"}: all defaults; the tick is that of " +
+			"the message's header",
 	}
 }
 
@@ -50,7 +51,8 @@ func runOurs(ctx context.Context, where string, j *Journal) error {
 		return err
 	}
 	for i := range Schedules {
-		if err := s.Put(ctx, schedule.Schedule{Name: name(i), Spec: "@every 1s", Message: &ferrymq.Message{Topic: topic}}); err != nil {
+		if err := s.Put(ctx, schedule.Schedule{Name: name(i), Spec: "@every 1s",
+			Message: &ferrymq.Message{Topic: topic}}); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package periodic measures schedules that tick every second, of Ferry and of its peers: how late handlers start, and which ticks are doubled or missed while the process that
-// runs them is killed every two seconds.
+// Package periodic measures schedules that tick every second, of Ferry and of its peers: how late handlers start, and
+// which ticks are doubled or missed while the process that runs them is killed every two seconds.
 package periodic
 
 import (
@@ -67,5 +67,6 @@ func (j *Journal) line(what, schedule, id string, tick, at time.Time) {
 	if !tick.IsZero() {
 		micros = tick.UnixMicro()
 	}
-	_, _ = fmt.Fprintf(j.file, "%s %s %s %d %d\n", what, schedule, strings.ReplaceAll(id, " ", "_"), micros, at.UnixMicro())
+	_, _ = fmt.Fprintf(j.file, "%s %s %s %d %d\n", what, schedule, strings.ReplaceAll(id, " ", "_"), micros,
+		at.UnixMicro())
 }

@@ -76,14 +76,22 @@ func (r *Report) Section() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## Periodic jobs\n\n%d schedules tick at every full second, in one process with their handlers: `go run ./cmd/periodic` in `bench`. Late is when a handler starts after its tick. Then the process is killed (SIGKILL) every %v "+
-		"for %v and started again at once: a tick is missed when no handler has started %v after the last kill, doubled when several messages were made of it, and repeated when the handler of one message starts again.\n\n",
+	fmt.Fprintf(&b, "\n## Periodic jobs\n\n%d schedules tick at every full second, in one process with their handlers: "+
+		"`go run ./cmd/periodic` in `bench`. Late is when a handler starts after its tick. Then the process is killed "+
+		"(SIGKILL) every %v "+
+		"for %v and started again at once: a tick is missed when no handler has started %v after the last kill, doubled "+
+		"when several messages were made of it, and repeated when the handler of one message starts again.\n\n",
 		Schedules, Default.Every, Default.Killed, Default.Settle)
-	b.WriteString("| system | late, p50 | p99 | at most | target of p99 | early | killed: ticks | missed | doubled | repeated | late, p50 | p99 | load of the machine | commit |\n|---|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
+	b.WriteString("| system | late, p50 | p99 | at most | target of p99 | early | killed: ticks | missed | doubled | " +
+		"repeated | late, p50 | p99 | load of the machine | commit " +
+		"|\n|---|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
 	for _, x := range r.Rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d | %s | %.1f | %s |\n", x.System, ms(x.Quiet.P50), ms(x.Quiet.P99), ms(x.Quiet.Max), x.target(), x.Quiet.Early, x.killed(), x.Load, x.Commit)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d | %s | %.1f | %s |\n", x.System, ms(x.Quiet.P50), ms(x.Quiet.P99),
+			ms(x.Quiet.Max), x.target(), x.Quiet.Early, x.killed(), x.Load, x.Commit)
 	}
-	b.WriteString("\nThe load is the average for each core when the run began; above 0.5 lateness says more of the machine than of the system. What a killed process of Ferry held comes back with its leases: ten seconds of the handlers' and three of the scheduler's by default.\n\n| system | settings |\n|---|---|\n")
+	b.WriteString("\nThe load is the average for each core when the run began; above 0.5 lateness says more of the " +
+		"machine than of the system. What a killed process of Ferry held comes back with its leases: ten seconds of the " +
+		"handlers' and three of the scheduler's by default.\n\n| system | settings |\n|---|---|\n")
 	for _, x := range r.Rows {
 		fmt.Fprintf(&b, "| %s | %s |\n", x.System, x.Settings)
 	}

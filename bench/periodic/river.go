@@ -21,8 +21,10 @@ func riverSystem() System {
 			dir, err := os.MkdirTemp("", "bench-periodic-")
 			return filepath.Join(dir, "river.sqlite3"), func() error { return os.RemoveAll(dir) }, err
 		}, Run: runRiver,
-		Settings: "one client on a SQLite file as in the other benchmarks, periodic jobs whose next run is the next full second, FetchCooldown and FetchPollInterval 1 ms, all else default; the tick is the job's " +
-			"ScheduledAt. Its leader alone enqueues; one that was killed is replaced when its term is over. On PostgreSQL it was not measured",
+		Settings: "one client on a SQLite file as in the other benchmarks, periodic jobs whose next run is the next full " +
+			"second, FetchCooldown and FetchPollInterval 1 ms, all else default; the tick is the job's " +
+			"ScheduledAt. Its leader alone enqueues; one that was killed is replaced when its term is over. On PostgreSQL it " +
+			"was not measured",
 	}
 }
 
@@ -48,7 +50,8 @@ func (h *riverHandler) Work(_ context.Context, job *river.Job[periodicJob]) erro
 }
 
 func runRiver(ctx context.Context, where string, j *Journal) error {
-	db, err := sql.Open("sqlite", "file:"+where+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite",
+		"file:"+where+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
 	}
@@ -65,11 +68,15 @@ func runRiver(ctx context.Context, where string, j *Journal) error {
 	known, jobs := river.NewWorkers(), make([]*river.PeriodicJob, Schedules)
 	river.AddWorker(known, &riverHandler{j: j})
 	for i := range jobs {
-		jobs[i] = river.NewPeriodicJob(everySecond{}, func() (river.JobArgs, *river.InsertOpts) { return periodicJob{name(i)}, nil }, nil)
+		jobs[i] = river.NewPeriodicJob(everySecond{}, func() (river.JobArgs,
+			*river.InsertOpts) {
+			return periodicJob{name(i)}, nil
+		}, nil)
 	}
 	client, err := river.NewClient(riversqlite.New(db), &river.Config{
-		Logger: quiet, Workers: known, PeriodicJobs: jobs, FetchCooldown: time.Millisecond, FetchPollInterval: time.Millisecond,
-		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}},
+		Logger: quiet, Workers: known, PeriodicJobs: jobs, FetchCooldown: time.Millisecond,
+		FetchPollInterval: time.Millisecond,
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}},
 	})
 	if err != nil {
 		return err

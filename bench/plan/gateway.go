@@ -25,13 +25,16 @@ import (
 	"github.com/ferrymq/ferry/gateway"
 )
 
-// Gateway is the bench of a memory broker behind HTTP: through ferry://, and as programs in other languages speak to it.
+// Gateway is the bench of a memory broker behind HTTP: through ferry://, and as programs in other languages speak to
+// it.
 func Gateway() Plan {
 	const behind = "server and clients in one process, HTTP/1.1 on this machine; "
 	inMemory := func(ctx context.Context) (driver.Driver, error) { return memory.New(ctx, memory.Options{}) }
-	missing := map[system.Feature]string{system.Stores: "messages are on the heap", system.Restarts: "messages are on the heap", system.Polls: "its receives wait, too, and are measured in JSON"}
+	missing := map[system.Feature]string{system.Stores: "messages are on the heap",
+		system.Restarts: "messages are on the heap", system.Polls: "its receives wait, too, and are measured in JSON"}
 	ferry := ours.System{
-		Driver: "gateway, ferry://", Settings: behind + "gateway.Options{} on a memory broker, driver/remote, worker.Options{}: all defaults, raw handlers",
+		Driver: "gateway, ferry://", Settings: behind + "gateway.Options{} on a memory broker, driver/remote, " +
+			"worker.Options{}: all defaults, raw handlers",
 		Missing: missing, Start: func(ctx context.Context) (ours.Backend, error) { return startGateway(ctx, inMemory) },
 	}
 	text, frames, python := gatewayjson.System{}, gatewayjson.System{Frames: true}, gatewayjson.Python{}
@@ -46,9 +49,11 @@ func Gateway() Plan {
 			{System: embedded, Scenarios: []string{"drain"}},
 		},
 		Peers: []system.System{nats, elasticmq.System{}}, Limit: rawhttp.System{},
-		Scenarios: []scenario.Scenario{scenario.PublishSmall(64), scenario.PublishSmallBatches(), scenario.Drain(), scenario.Polls()},
+		Scenarios: []scenario.Scenario{scenario.PublishSmall(64), scenario.PublishSmallBatches(), scenario.Drain(),
+			scenario.Polls()},
 		Checks: append(gatewayChecks(text.Info().Name, frames.Info().Name, embedded.Info().Name),
-			append(aheadOf(nats.Info().Name), Check{Scenario: "publish-batch-256B", Measure: "rate", Of: python.Info().Name, AtLeast: bound(20_000)})...),
+			append(aheadOf(nats.Info().Name), Check{Scenario: "publish-batch-256B", Measure: "rate", Of: python.Info().Name,
+				AtLeast: bound(20_000)})...),
 	}
 }
 
@@ -56,24 +61,29 @@ func gatewayChecks(text, frames, embedded string) []Check {
 	const singles, batches, raw = "publish-64-256B", "publish-batch-256B", "raw net/http"
 	sqs := elasticmq.System{}.Info().Name
 	times5 := func(scenario, of string) Check {
-		return Check{Scenario: scenario, Measure: "rate", Of: of, With: []Point{{Scenario: scenario, System: sqs}}, Against: sqs, AtLeast: bound(5)}
+		return Check{Scenario: scenario, Measure: "rate", Of: of, With: []Point{{Scenario: scenario, System: sqs}},
+			Against: sqs, AtLeast: bound(5)}
 	}
 	return []Check{
 		times5(singles, text), times5(batches, text), times5("drain", text),
-		{Scenario: singles, Measure: "rate", Of: text, With: []Point{{Scenario: singles, System: raw}}, Against: raw, AtLeast: bound(0.6)},
+		{Scenario: singles, Measure: "rate", Of: text, With: []Point{{Scenario: singles, System: raw}}, Against: raw,
+			AtLeast: bound(0.6)},
 		{Scenario: batches, Measure: "rate", Of: text, AtLeast: bound(100_000)},
 		{Scenario: batches, Measure: "rate", Of: frames, AtLeast: bound(250_000)},
 		{Scenario: "drain", Measure: "rate", Of: text, AtLeast: bound(100_000)},
-		{Scenario: "drain", Measure: "rate", With: []Point{{Scenario: "drain", System: embedded}}, Against: embedded, AtLeast: bound(0.5)},
+		{Scenario: "drain", Measure: "rate", With: []Point{{Scenario: "drain", System: embedded}}, Against: embedded,
+			AtLeast: bound(0.5)},
 		{Scenario: "polls", Measure: "memory", Of: text, AtMost: bound(100)},
 	}
 }
 
-// aheadOf are the comparisons with a peer whose publish is a request and its reply, too, and whose consumer acknowledges what it has handled.
+// aheadOf are the comparisons with a peer whose publish is a request and its reply, too, and whose consumer
+// acknowledges what it has handled.
 func aheadOf(peer string) []Check {
 	var checks []Check
 	for _, scenario := range []string{"publish-64-256B", "publish-batch-256B", "drain"} {
-		checks = append(checks, Check{Scenario: scenario, Measure: "rate", With: []Point{{Scenario: scenario, System: peer}}, Against: peer, AtLeast: bound(1)})
+		checks = append(checks, Check{Scenario: scenario, Measure: "rate", With: []Point{{Scenario: scenario, System: peer}},
+			Against: peer, AtLeast: bound(1)})
 	}
 	return checks
 }

@@ -17,11 +17,14 @@ import (
 // Kafka is the bench of the Kafka broker.
 func Kafka() Plan {
 	ferry := ours.System{
-		Driver: "kafka", Start: startKafka, Missing: map[system.Feature]string{system.Restarts: "the server keeps the messages"},
-		Settings: kafkaserver.Settings + "; kafka.New(kafka.Options{Brokers, Namespace}), ferry.Options{}, worker.Options{}: all defaults, raw handlers",
+		Driver: "kafka", Start: startKafka,
+		Missing: map[system.Feature]string{system.Restarts: "the server keeps the messages"},
+		Settings: kafkaserver.Settings + "; kafka.New(kafka.Options{Brokers, Namespace}), ferry.Options{}, " +
+			"worker.Options{}: all defaults, raw handlers",
 	}
 	return Plan{
-		Broker: "kafka", Prepare: kafkaserver.Prepare, Ours: ferry, Peers: []system.System{wmkafka.System{}}, Limit: rawkgo.System{},
+		Broker: "kafka", Prepare: kafkaserver.Prepare, Ours: ferry, Peers: []system.System{wmkafka.System{}},
+		Limit:     rawkgo.System{},
 		Scenarios: slices.Concat(kafkaScenarios(), scenario.Named()), Checks: also(kafkaChecks(), serviceTargets()),
 	}
 }
@@ -44,23 +47,28 @@ func kafkaScenarios() []scenario.Scenario {
 		scenario.PublishBatches(), scenario.PublishAsync(),
 		scenario.Drain(), singles, scenario.Latency(singles).InFull(), scenario.Pickup(), scenario.Delay(),
 		scenario.Keyed(0), scenario.Keyed(10_000), scenario.Keyed(1).InFull(),
-		scenario.DrainAt(0), scenario.DrainAt(1_000_000), scenario.Slow().InFull(), scenario.Stored(false).InFull(), scenario.Idle().InFull(),
+		scenario.DrainAt(0), scenario.DrainAt(1_000_000), scenario.Slow().InFull(), scenario.Stored(false).InFull(),
+		scenario.Idle().InFull(),
 	}
 }
 
 func kafkaChecks() []Check {
-	const raw, peer, without, empty = "raw kgo", "watermill kafka", "ferry kafka without keys", "ferry kafka, nothing behind"
+	const raw, peer, without, empty = "raw kgo", "watermill kafka", "ferry kafka without keys",
+		"ferry kafka, nothing behind"
 	against := func(scenario, system string) []Point { return []Point{{Scenario: scenario, System: system}} }
 	checks := []Check{
 		{Scenario: "drain", Measure: "rate", With: against("drain", raw), Against: raw, AtLeast: bound(0.7)},
 		{Scenario: "drain", Measure: "rate", With: against("drain", peer), Against: peer, AtLeast: bound(3)},
 		{Scenario: "delay", Measure: "early", AtMost: bound(0)},
-		{Scenario: "delay", Measure: "p99", With: against("pickup", raw), Against: "raw kgo without a delay", Over: true, AtMost: bound(10)},
+		{Scenario: "delay", Measure: "p99", With: against("pickup", raw), Against: "raw kgo without a delay", Over: true,
+			AtMost: bound(10)},
 		{Scenario: "keys-10k", Measure: "rate", With: against("keys-none", ""), Against: without, AtLeast: bound(0.7)},
 		{Scenario: "drain-at-1M", Measure: "rate", With: against("drain-at-0", ""), Against: empty, AtLeast: bound(0.9)},
 	}
-	for _, s := range []string{"publish-1", "publish-50", "publish-200", "publish-1000", "publish-batch", "publish-async"} {
-		checks = append(checks, Check{Scenario: s, Measure: "rate", With: against(s, raw), Against: raw, AtLeast: bound(0.85)})
+	for _, s := range []string{"publish-1", "publish-50", "publish-200", "publish-1000", "publish-batch",
+		"publish-async"} {
+		checks = append(checks, Check{Scenario: s, Measure: "rate", With: against(s, raw), Against: raw,
+			AtLeast: bound(0.85)})
 	}
 	return checks
 }

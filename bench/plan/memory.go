@@ -19,16 +19,22 @@ import (
 // Memory is the bench of the memory broker.
 func Memory() Plan {
 	ferry := ours.System{
-		Driver: "memory", Settings: "memory.New(ctx, memory.Options{}), ferry.Options{}, worker.Options{}: all defaults, raw handlers",
-		Missing: map[system.Feature]string{system.Stores: "messages are on the heap", system.Restarts: "messages are on the heap"},
+		Driver: "memory", Settings: "memory.New(ctx, memory.Options{}), ferry.Options{}, worker.Options{}: all defaults, " +
+			"raw handlers",
+		Missing: map[system.Feature]string{system.Stores: "messages are on the heap",
+			system.Restarts: "messages are on the heap"},
 		Start: func(context.Context) (ours.Backend, error) {
-			return ours.Backend{Open: func(ctx context.Context) (driver.Driver, error) { return memory.New(ctx, memory.Options{}) }}, nil
+			return ours.Backend{Open: func(ctx context.Context) (driver.Driver,
+				error) {
+				return memory.New(ctx, memory.Options{})
+			}}, nil
 		},
 	}
 	peers := []system.System{gochannel.System{}, natsjs.System{Storage: jetstream.MemoryStorage}}
 	return Plan{
 		Broker: "memory", Ours: ferry, Peers: peers, Limit: rawchan.System{},
-		Scenarios: slices.Concat(memoryScenarios(), scenario.Named()), Checks: also(memoryChecks(peers), hubTargets(15_000, 50_000, 12_000, 30_000), serviceTargets()),
+		Scenarios: slices.Concat(memoryScenarios(), scenario.Named()),
+		Checks:    also(memoryChecks(peers), hubTargets(15_000, 50_000, 12_000, 30_000), serviceTargets()),
 	}
 }
 
@@ -62,7 +68,8 @@ func memoryChecks(peers []system.System) []Check {
 	return []Check{
 		{Scenario: "through-single-128B", Measure: "rate", AtLeast: bound(1e6)},
 		{Scenario: "through-batch-128B", Measure: "rate", AtLeast: bound(2e6)},
-		{Scenario: "through-guarded-128B", Measure: "rate", With: ours("through-batch-128B"), Against: "ferry memory, unguarded", AtLeast: bound(0.8)},
+		{Scenario: "through-guarded-128B", Measure: "rate", With: ours("through-batch-128B"),
+			Against: "ferry memory, unguarded", AtLeast: bound(0.8)},
 		{Scenario: "through-single-128B", Measure: "allocs", AtMost: bound(5)},
 		{Scenario: "through-batch-128B", Measure: "allocs", AtMost: bound(5)},
 		{Scenario: "through-single-1KB", Measure: "rate", With: best, Against: bestPeer, AtLeast: bound(5)},
@@ -74,9 +81,12 @@ func memoryChecks(peers []system.System) []Check {
 		{Scenario: "keys-10k", Measure: "rate", With: ours("keys-none"), Against: "ferry memory without keys"},
 		{Scenario: "keys-100", Measure: "rate", With: ours("keys-none"), Against: "ferry memory without keys"},
 		{Scenario: "keys-1", Measure: "rate", With: ours("keys-none"), Against: "ferry memory without keys"},
-		{Scenario: "drain-at-100k", Measure: "rate", With: ours("drain-at-0"), Against: "ferry memory, nothing behind", AtLeast: bound(0.9)},
-		{Scenario: "drain-at-1M", Measure: "rate", With: ours("drain-at-0"), Against: "ferry memory, nothing behind", AtLeast: bound(0.9)},
-		{Scenario: "poison-one", Measure: "p99", With: ours("poison-none"), Against: "ferry memory, none poisoned", AtMost: bound(1.2)},
+		{Scenario: "drain-at-100k", Measure: "rate", With: ours("drain-at-0"), Against: "ferry memory, nothing behind",
+			AtLeast: bound(0.9)},
+		{Scenario: "drain-at-1M", Measure: "rate", With: ours("drain-at-0"), Against: "ferry memory, nothing behind",
+			AtLeast: bound(0.9)},
+		{Scenario: "poison-one", Measure: "p99", With: ours("poison-none"), Against: "ferry memory, none poisoned",
+			AtMost: bound(1.2)},
 		{Scenario: "delayed-heap", Measure: "beyond", AtMost: bound(400)},
 	}
 }

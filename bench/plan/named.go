@@ -35,13 +35,15 @@ func targets(all ...named) []Check {
 func callTargets() []Check {
 	return targets(
 		named{"calls-10", 15_000, 2.3, 4.1}, named{"calls-50", 45_000, 5.2, 8.7}, named{"calls-100", 52_000, 12.1, 18.3},
-		named{"calls-delayed", 12_000, 3.1, 5.2}, named{"calls-10KB", 8_000, 4.5, 7.8}, named{"calls-100KB", 1_200, 15.2, 23.1},
+		named{"calls-delayed", 12_000, 3.1, 5.2}, named{"calls-10KB", 8_000, 4.5, 7.8},
+		named{"calls-100KB", 1_200, 15.2, 23.1},
 	)
 }
 
 // hubTargets are those of a notification hub: one message in, a hundred in, one out, ten out.
 func hubTargets(in, in100, out, out10 float64) []Check {
-	return targets(named{scenario: "calls-1", rate: in}, named{scenario: "publish-batch", rate: in100}, named{scenario: "notify-out-1", rate: out}, named{scenario: "notify-out-10", rate: out10})
+	return targets(named{scenario: "calls-1", rate: in}, named{scenario: "publish-batch", rate: in100},
+		named{scenario: "notify-out-1", rate: out}, named{scenario: "notify-out-10", rate: out10})
 }
 
 // serviceTargets are those of a customer service: 10,000 in and 5,000 out per second, and soon.

@@ -40,7 +40,8 @@ type Check struct {
 	With []Point
 	// Against is what the report calls them.
 	Against string
-	// AtLeast and AtMost bound the ratio (ours ÷ theirs), or the figure where there is nothing to compare with. Nil: no bound.
+	// AtLeast and AtMost bound the ratio (ours ÷ theirs), or the figure where there is nothing to compare with. Nil: no
+	// bound.
 	AtLeast, AtMost *float64
 	// Over bounds by how much ours is more than theirs instead of the ratio.
 	Over bool

@@ -20,7 +20,8 @@ func TestChecksAskForWhatIsMeasured(t *testing.T) {
 			if !slices.ContainsFunc(s.Measures, func(m scenario.Measure) bool { return m.Name == c.Measure }) {
 				t.Errorf("%s measures no %s", c.Scenario, c.Measure)
 			}
-			if c.Of != "" && !slices.ContainsFunc(p.Variants, func(v Variant) bool { return v.System.Info().Name == c.Of && slices.Contains(v.Scenarios, c.Scenario) }) {
+			if c.Of != "" && !slices.ContainsFunc(p.Variants,
+				func(v Variant) bool { return v.System.Info().Name == c.Of && slices.Contains(v.Scenarios, c.Scenario) }) {
 				t.Errorf("%s is not measured on %s", c.Scenario, c.Of)
 			}
 			for _, at := range c.With {

@@ -18,16 +18,20 @@ import (
 // Redis is the bench of the Redis broker.
 func Redis() Plan {
 	ferry := ours.System{
-		Driver: "redis", Start: startRedis, Missing: map[system.Feature]string{system.Restarts: "the server keeps the messages"},
-		Settings: redisserver.Settings + "; redis.New(redis.Options{URL}), ferry.Options{}, worker.Options{}: all defaults, raw handlers",
+		Driver: "redis", Start: startRedis,
+		Missing: map[system.Feature]string{system.Restarts: "the server keeps the messages"},
+		Settings: redisserver.Settings + "; redis.New(redis.Options{URL}), ferry.Options{}, worker.Options{}: all " +
+			"defaults, raw handlers",
 	}
 	alone := ferry
 	alone.Driver, alone.Bare = "redis, driver alone", true
-	alone.Settings = redisserver.Settings + "; redis.New(redis.Options{URL}); Subscribe, Receive and Settle of 100 by 4 loops, without package worker"
+	alone.Settings = redisserver.Settings + "; redis.New(redis.Options{URL}); Subscribe, Receive and Settle of 100 by 4 " +
+		"loops, without package worker"
 	return Plan{
 		Broker: "redis", Ours: ferry, Variants: []Variant{{System: alone, Scenarios: []string{"drain"}}},
 		Peers: []system.System{asynq.System{}, bullmq.New()}, Limit: rawredis.System{},
-		Scenarios: slices.Concat(redisScenarios(), scenario.Named()), Checks: also(redisChecks(alone.Info().Name), callTargets(), hubTargets(8_000, 25_000, 7_000, 15_000), serviceTargets()),
+		Scenarios: slices.Concat(redisScenarios(), scenario.Named()), Checks: also(redisChecks(alone.Info().Name),
+			callTargets(), hubTargets(8_000, 25_000, 7_000, 15_000), serviceTargets()),
 	}
 }
 
@@ -45,7 +49,8 @@ func startRedis(context.Context) (ours.Backend, error) {
 func redisScenarios() []scenario.Scenario {
 	singles := scenario.ThroughSingles(1024)
 	return []scenario.Scenario{
-		scenario.Publish(1).InFull(), scenario.Publish(50), scenario.Publish(200).InFull(), scenario.PublishBatches(), scenario.PublishAsync().InFull(),
+		scenario.Publish(1).InFull(), scenario.Publish(50), scenario.Publish(200).InFull(), scenario.PublishBatches(),
+		scenario.PublishAsync().InFull(),
 		scenario.Drain(),
 		singles, scenario.ThroughBatches(1024).InFull(),
 		scenario.Latency(singles).InFull(), scenario.Pickup(), scenario.Delay(), scenario.DelayLoaded(singles),
@@ -62,7 +67,8 @@ func redisChecks(alone string) []Check {
 	against := func(scenario, system string) []Point { return []Point{{Scenario: scenario, System: system}} }
 	return []Check{
 		{Scenario: "publish-50", Measure: "rate", With: against("publish-50", "asynq"), Against: "asynq", AtLeast: bound(2)},
-		{Scenario: "publish-batch", Measure: "rate", With: against("publish-50", "asynq"), Against: "asynq, 50 callers", AtLeast: bound(3.5)},
+		{Scenario: "publish-batch", Measure: "rate", With: against("publish-50", "asynq"), Against: "asynq, 50 callers",
+			AtLeast: bound(3.5)},
 		{Scenario: "publish-batch", Measure: "rate", With: against("publish-batch", raw), Against: raw, AtLeast: bound(0.45)},
 		{Scenario: "publish-batch", Measure: "server", AtMost: bound(5.5)},
 		{Scenario: "drain", Measure: "rate", With: against("drain", "asynq"), Against: "asynq", AtLeast: bound(15)},

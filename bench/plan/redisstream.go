@@ -17,16 +17,20 @@ import (
 // RedisStream is the bench of the broker on Redis Streams.
 func RedisStream() Plan {
 	ferry := ours.System{
-		Driver: "redisstream", Start: startRedisStream, Missing: map[system.Feature]string{system.Restarts: "the server keeps the messages"},
-		Settings: redisserver.Settings + "; redisstream.New(redisstream.Options{URL}), ferry.Options{}, worker.Options{}: all defaults, raw handlers",
+		Driver: "redisstream", Start: startRedisStream,
+		Missing: map[system.Feature]string{system.Restarts: "the server keeps the messages"},
+		Settings: redisserver.Settings + "; redisstream.New(redisstream.Options{URL}), ferry.Options{}, worker.Options{}: " +
+			"all defaults, raw handlers",
 	}
 	alone := ferry
 	alone.Driver, alone.Bare = "redisstream, driver alone", true
-	alone.Settings = redisserver.Settings + "; redisstream.New(redisstream.Options{URL}); Subscribe, Receive and Settle of 100 by 4 loops, without package worker"
+	alone.Settings = redisserver.Settings + "; redisstream.New(redisstream.Options{URL}); Subscribe, Receive and Settle " +
+		"of 100 by 4 loops, without package worker"
 	return Plan{
 		Broker: "redisstream", Ours: ferry, Variants: []Variant{{System: alone, Scenarios: []string{"drain"}}},
 		Peers: []system.System{wmstream.System{Subscribers: 8}, wmstream.System{Subscribers: 1}}, Limit: rawstream.System{},
-		Scenarios: slices.Concat(redisScenarios(), scenario.Named()), Checks: also(redisStreamChecks(alone.Info().Name), serviceTargets()),
+		Scenarios: slices.Concat(redisScenarios(), scenario.Named()),
+		Checks:    also(redisStreamChecks(alone.Info().Name), serviceTargets()),
 	}
 }
 
@@ -49,7 +53,8 @@ func redisStreamChecks(alone string) []Check {
 	against := func(scenario, system string) []Point { return []Point{{Scenario: scenario, System: system}} }
 	return []Check{
 		{Scenario: "publish-50", Measure: "rate", With: against("publish-50", eight), Against: eight, AtLeast: bound(1.2)},
-		{Scenario: "publish-batch", Measure: "rate", With: against("publish-batch", eight), Against: eight, AtLeast: bound(2)},
+		{Scenario: "publish-batch", Measure: "rate", With: against("publish-batch", eight), Against: eight,
+			AtLeast: bound(2)},
 		{Scenario: "publish-batch", Measure: "rate", With: against("publish-batch", raw), Against: raw, AtLeast: bound(0.5)},
 		{Scenario: "drain", Measure: "rate", With: against("drain", one), Against: one, AtLeast: bound(10)},
 		{Scenario: "drain", Measure: "rate", With: against("drain", eight), Against: eight, AtLeast: bound(3)},

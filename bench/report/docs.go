@@ -43,7 +43,8 @@ func (r Report) section(b *strings.Builder) {
 		b.WriteString(" **The machine was loaded by others: not to be quoted at all.**")
 	}
 	b.WriteString("\n\n")
-	fmt.Fprintf(b, "`%s` at commit %s, %s, took %s, on %s, %d cores, %g GB, Linux %s, %s. %d of %d measurements were noisy.\n\n", r.Command, dash(r.Commit), r.Date.Format("2006-01-02"),
+	fmt.Fprintf(b, "`%s` at commit %s, %s, took %s, on %s, %d cores, %g GB, Linux %s, %s. %d of %d measurements were "+
+		"noisy.\n\n", r.Command, dash(r.Commit), r.Date.Format("2006-01-02"),
 		r.Took, r.Machine.CPU, r.Machine.Cores, r.Machine.MemoryGB, r.Machine.Kernel, r.Machine.Go, noisy, all)
 	if r.Kept != nil {
 		b.WriteString("The measurements themselves were not kept: the file has what this page said of them.\n\n")
@@ -64,18 +65,22 @@ func (r Report) targets(b *strings.Builder) {
 		if !*x.Met {
 			mark = "**missed**"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", x.Title, x.measure(), value(x.Ours), dash(x.Against), ratio(x.Ratio), x.Target, mark)
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", x.Title, x.measure(), value(x.Ours), dash(x.Against),
+			ratio(x.Ratio), x.Target, mark)
 	}
 }
 
 func (r Report) comparisons(b *strings.Builder) {
-	b.WriteString("\n### Figures\n\nEach figure is the median of the rounds; ± is the distance from the least to the greatest. CPU is µs of processor time for one message, ours / theirs; where there is a server: of the process + of the server.\n\n" +
+	b.WriteString("\n### Figures\n\nEach figure is the median of the rounds; ± is the distance from the least to the " +
+		"greatest. CPU is µs of processor time for one message, ours / theirs; where there is a server: of the process + " +
+		"of the server.\n\n" +
 		"| what | measure | ours | ± | against | theirs | ± | ratio | CPU |\n|---|---|--:|--:|---|--:|--:|--:|--:|\n")
 	for _, x := range r.Rows {
 		if x.Met != nil && x.Theirs == nil && r.listed(x) {
 			continue // the figure stands in another row
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", x.Title, x.measure(), value(x.Ours), percent(x.Ours, x.OursSpread),
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", x.Title, x.measure(), value(x.Ours),
+			percent(x.Ours, x.OursSpread),
 			dash(x.Against), value(x.Theirs), percent(x.Theirs, x.TheirsSpread), ratio(x.Ratio), cpus(x))
 	}
 }

@@ -40,7 +40,8 @@ func TestMedianAndSpread(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[float64]string{0: "0", 0.01234: "0.0123", 1.5: "1.5", 12.345: "12.3", 999.4: "999", 1234567: "1,234,567", -20345: "-20,345", 5: "5"} {
+	for v, want := range map[float64]string{0: "0", 0.01234: "0.0123", 1.5: "1.5", 12.345: "12.3", 999.4: "999",
+		1234567: "1,234,567", -20345: "-20,345", 5: "5"} {
 		if got := number(v); got != want {
 			t.Errorf("%v is written %q, want %q", v, got, want)
 		}
@@ -63,7 +64,8 @@ func example() plan.Plan {
 	rate := scenario.Measure{Name: "rate", Unit: "msg/s"}
 	p99 := scenario.Measure{Name: "p99", Unit: "ms", Lower: true}
 	return plan.Plan{
-		Broker: "test", Ours: named("ours"), Peers: []system.System{named("slow peer"), named("lossy peer")}, Limit: named("limit"),
+		Broker: "test", Ours: named("ours"), Peers: []system.System{named("slow peer"), named("lossy peer")},
+		Limit: named("limit"),
 		Scenarios: []scenario.Scenario{
 			{Name: "flow", Title: "the flow", Measures: []scenario.Measure{rate}},
 			{Name: "wait", Title: "the wait", Measures: []scenario.Measure{p99}},
@@ -72,9 +74,11 @@ func example() plan.Plan {
 		},
 		Checks: []plan.Check{
 			{Scenario: "flow", Measure: "rate", AtLeast: bound(1000)},
-			{Scenario: "flow", Measure: "rate", With: []plan.Point{{Scenario: "flow", System: "slow peer"}, {Scenario: "flow", System: "lossy peer"}}, Against: "best peer", AtLeast: bound(5)},
+			{Scenario: "flow", Measure: "rate", With: []plan.Point{{Scenario: "flow", System: "slow peer"},
+				{Scenario: "flow", System: "lossy peer"}}, Against: "best peer", AtLeast: bound(5)},
 			{Scenario: "wait", Measure: "p99", AtMost: bound(2)},
-			{Scenario: "keyed", Measure: "rate", With: []plan.Point{{Scenario: "flow"}}, Against: "ours, without keys", AtLeast: bound(0.9)},
+			{Scenario: "keyed", Measure: "rate", With: []plan.Point{{Scenario: "flow"}}, Against: "ours, without keys",
+				AtLeast: bound(0.9)},
 		},
 	}
 }
@@ -88,8 +92,10 @@ func round(n int, scenario, system, measure string, v float64) run.Round {
 func exampleRounds() []run.Round {
 	var all []run.Round
 	for n, v := range []float64{900, 1100, 1000} {
-		all = append(all, round(n+1, "flow", "ours", "rate", v), round(n+1, "flow", "slow peer", "rate", v/4), round(n+1, "flow", "limit", "rate", 4000),
-			round(n+1, "wait", "ours", "p99", 4), round(n+1, "wait", "slow peer", "p99", 2), round(n+1, "keyed", "ours", "rate", 950))
+		all = append(all, round(n+1, "flow", "ours", "rate", v), round(n+1, "flow", "slow peer", "rate", v/4),
+			round(n+1, "flow", "limit", "rate", 4000),
+			round(n+1, "wait", "ours", "p99", 4), round(n+1, "wait", "slow peer", "p99", 2),
+			round(n+1, "keyed", "ours", "rate", 950))
 		lossy := round(n+1, "flow", "lossy peer", "rate", 9999)
 		lossy.Error = "of 10 messages 1 were lost, 0 repeated, 0 corrupt"
 		all = append(all, lossy)
@@ -147,7 +153,8 @@ func TestRows(t *testing.T) {
 func TestAPeerThatLosesIsReported(t *testing.T) {
 	t.Parallel()
 	r := find(t, Rows(example(), exampleRounds()), "flow", "lossy peer", false)
-	if r.Theirs != nil || !strings.Contains(r.Note, "failed in 3 of 3 rounds") || !strings.Contains(r.Note, "1 were lost") {
+	if r.Theirs != nil || !strings.Contains(r.Note, "failed in 3 of 3 rounds") ||
+		!strings.Contains(r.Note, "1 were lost") {
 		t.Errorf("theirs %v, note %q: want no figure, and what was lost", value(r.Theirs), r.Note)
 	}
 }
@@ -168,15 +175,20 @@ func TestATargetIsMissedWhereWeFailed(t *testing.T) {
 
 func exampleReport() Report {
 	p := example()
-	return Report{Broker: "test", Size: "full", Command: "make bench BROKER=test", Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: "1m",
-		Machine: meter.Machine{CPU: "a CPU", Cores: 2, Kernel: "6.1", Go: "go1.26"}, Systems: []system.Info{p.Ours.Info(), p.Peers[0].Info()},
-		Rows: Rows(p, exampleRounds()), Skipped: []run.Skipped{{Scenario: "wait", System: "limit", Reason: "it never waits"}}, Rounds: exampleRounds()}
+	return Report{Broker: "test", Size: "full", Command: "make bench BROKER=test",
+		Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: "1m",
+		Machine: meter.Machine{CPU: "a CPU", Cores: 2, Kernel: "6.1", Go: "go1.26"},
+		Systems: []system.Info{p.Ours.Info(), p.Peers[0].Info()},
+		Rows:    Rows(p, exampleRounds()),
+		Skipped: []run.Skipped{{Scenario: "wait", System: "limit", Reason: "it never waits"}},
+		Rounds:  exampleRounds()}
 }
 
 func TestTableSaysWhatWasMissed(t *testing.T) {
 	t.Parallel()
 	out := exampleReport().Table()
-	for _, want := range []string{"ours", "slow peer", "4×", "≥ 5×", "MISSED  the flow", "≤ 2 ms", "FAILED  round 1", "2 targets missed", "1 of 21 measurements noisy"} {
+	for _, want := range []string{"ours", "slow peer", "4×", "≥ 5×", "MISSED  the flow", "≤ 2 ms", "FAILED  round 1",
+		"2 targets missed", "1 of 21 measurements noisy"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out)
 		}
@@ -199,7 +211,8 @@ func TestDocsAreMadeFromTheFiles(t *testing.T) {
 		t.Fatalf("read %d reports, %v; want the full one", len(reports), err)
 	}
 	page := Docs(reports)
-	for _, want := range []string{"# Benchmarks", "## Method", "## The test broker", "`make bench BROKER=test`", "2026-01-02", "a CPU", "**missed**", "| met |",
+	for _, want := range []string{"# Benchmarks", "## Method", "## The test broker", "`make bench BROKER=test`",
+		"2026-01-02", "a CPU", "**missed**", "| met |",
 		"its settings", "its reasons", "it never waits", "1 were lost", "How to add"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

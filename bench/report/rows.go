@@ -140,7 +140,8 @@ func (t table) compare(s scenario.Scenario, m scenario.Measure) []Row {
 // checked reports whether a check compares our figure with that of this system in the same scenario.
 func (t table) checked(scenario, measure, system string) bool {
 	return slices.ContainsFunc(t.plan.Checks, func(c plan.Check) bool {
-		return c.Scenario == scenario && c.Measure == measure && c.Of == "" && slices.Equal(c.With, []plan.Point{{Scenario: scenario, System: system}})
+		return c.Scenario == scenario && c.Measure == measure && c.Of == "" &&
+			slices.Equal(c.With, []plan.Point{{Scenario: scenario, System: system}})
 	})
 }
 

@@ -16,7 +16,8 @@ func (r Report) Table() string {
 	row := func(cells ...string) { _, _ = io.WriteString(tw, strings.Join(cells, "\t")+"\n") } // into memory: cannot fail
 	row("scenario", "measure", "ours", "±", "against", "theirs", "±", "ratio", "CPU µs/msg", "target", "")
 	for _, x := range r.Rows {
-		row(x.who(), x.measure(), value(x.Ours), percent(x.Ours, x.OursSpread), dash(x.Against), value(x.Theirs), percent(x.Theirs, x.TheirsSpread),
+		row(x.who(), x.measure(), value(x.Ours), percent(x.Ours, x.OursSpread), dash(x.Against), value(x.Theirs),
+			percent(x.Theirs, x.TheirsSpread),
 			ratio(x.Ratio), cpus(x), dash(x.Target), verdict(x.Met))
 	}
 	_ = tw.Flush()
@@ -34,7 +35,8 @@ func (r Report) summary() string {
 	for _, x := range r.Missed() {
 		fmt.Fprintf(&b, "MISSED  %s, %s: %s%s (target %s)\n", x.Title, x.measure(), value(x.Ours), against(x), x.Target)
 	}
-	fmt.Fprintf(&b, "%d rows, %d targets missed, %d of %d measurements noisy, took %s", len(r.Rows), len(r.Missed()), r.noisy(), len(r.Rounds), r.Took)
+	fmt.Fprintf(&b, "%d rows, %d targets missed, %d of %d measurements noisy, took %s", len(r.Rows), len(r.Missed()),
+		r.noisy(), len(r.Rounds), r.Took)
 	return b.String()
 }
 

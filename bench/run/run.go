@@ -51,7 +51,8 @@ const peakShare = 0.5
 
 // Plan takes all measurements of a plan. The first system of a round changes from round to round, so that none always
 // follows the same neighbour. Progress is told of each one.
-func Plan(ctx context.Context, p plan.Plan, size scenario.Size, execute Execute, progress func(Round)) ([]Round, []Skipped) {
+func Plan(ctx context.Context, p plan.Plan, size scenario.Size, execute Execute, progress func(Round)) ([]Round,
+	[]Skipped) {
 	var rounds []Round
 	for n := 1; n <= size.Rounds; n++ {
 		for _, s := range p.Scenarios {

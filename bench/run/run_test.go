@@ -31,7 +31,8 @@ func (named) Open(context.Context, system.Options) (system.Session, error) { ret
 
 func example() plan.Plan {
 	return plan.Plan{
-		Broker: "test", Ours: named{name: "ours"}, Peers: []system.System{named{"peer", "no keys here"}}, Limit: named{"limit", "none"},
+		Broker: "test", Ours: named{name: "ours"}, Peers: []system.System{named{"peer", "no keys here"}},
+		Limit: named{"limit", "none"},
 		Scenarios: []scenario.Scenario{
 			{Name: "flow"},
 			{Name: "load", LoadFrom: "flow"},
@@ -47,10 +48,11 @@ func TestSystemsTakeTurns(t *testing.T) {
 	var order []string
 	size := scenario.Quick()
 	size.Rounds = 2
-	rounds, skipped := run.Plan(context.Background(), example(), size, func(_ context.Context, j run.Job) (scenario.Result, error) {
-		order = append(order, j.Scenario+" "+j.System)
-		return scenario.Result{Values: map[string]float64{"rate": 100}}, nil
-	}, func(run.Round) {})
+	rounds, skipped := run.Plan(context.Background(), example(), size,
+		func(_ context.Context, j run.Job) (scenario.Result, error) {
+			order = append(order, j.Scenario+" "+j.System)
+			return scenario.Result{Values: map[string]float64{"rate": 100}}, nil
+		}, func(run.Round) {})
 	want := []string{
 		"flow ours", "flow peer", "flow limit", "load ours", "load peer", "load limit", "keyed ours", "mine ours",
 		"flow peer", "flow limit", "flow ours", "load peer", "load limit", "load ours", "keyed ours", "mine ours",
@@ -97,7 +99,8 @@ func TestVariantsAndForeignSystemsAreAskedWhatTheyAreFor(t *testing.T) {
 	if !slices.Contains(skipped, run.Skipped{Scenario: "load", System: "foreign", Reason: "not in my language"}) {
 		t.Errorf("skipped %+v", skipped)
 	}
-	if res, err := run.Here(t.Context(), p, size, run.Job{Scenario: "flow", System: "foreign"}); err != nil || res.Messages != 4 {
+	if res, err := run.Here(t.Context(), p, size, run.Job{Scenario: "flow", System: "foreign"}); err != nil ||
+		res.Messages != 4 {
 		t.Errorf("the foreign system was not asked itself: %+v, %v", res, err)
 	}
 }
@@ -107,12 +110,13 @@ func TestAnOpenLoopIsLoadedWithHalfThePeak(t *testing.T) {
 	size := scenario.Full()
 	size.Rounds = 1
 	peaks := map[string]float64{"ours": 1000, "peer": 10, "limit": 0}
-	rounds, _ := run.Plan(context.Background(), example(), size, func(_ context.Context, j run.Job) (scenario.Result, error) {
-		if j.System == "peer" && j.Scenario == "flow" {
-			return scenario.Result{Values: map[string]float64{"rate": 99}}, errors.New("it lost messages")
-		}
-		return scenario.Result{Values: map[string]float64{"rate": peaks[j.System]}}, nil
-	}, func(run.Round) {})
+	rounds, _ := run.Plan(context.Background(), example(), size,
+		func(_ context.Context, j run.Job) (scenario.Result, error) {
+			if j.System == "peer" && j.Scenario == "flow" {
+				return scenario.Result{Values: map[string]float64{"rate": 99}}, errors.New("it lost messages")
+			}
+			return scenario.Result{Values: map[string]float64{"rate": peaks[j.System]}}, nil
+		}, func(run.Round) {})
 	for _, r := range rounds {
 		want := map[string]float64{"ours": 500}[r.System] // a peak of a failed run is none
 		if r.Scenario == "load" && r.Rate != want {
@@ -143,7 +147,8 @@ func TestAnInterruptEndsTheRun(t *testing.T) {
 
 // ways are the scenarios that together publish and consume in every way there is. Peers run no others here: the rest
 // differs in numbers only.
-var ways = []string{"publish-batch", "publish-async", "drain", "through-single-1KB", "delay", "slow-handlers", "stored", "idle"}
+var ways = []string{"publish-batch", "publish-async", "drain", "through-single-1KB", "delay", "slow-handlers", "stored",
+	"idle"}
 
 // TestEverySystem runs every scenario on ours, and every way to publish and to consume on the others, with a handful of
 // messages; each run checks that all came back.
@@ -151,7 +156,8 @@ func TestEverySystem(t *testing.T) {
 	t.Parallel()
 	for _, p := range plan.Brokers() {
 		if p.Broker == "kafka" {
-			continue // its server takes longer to start than all of the others take to run; that of the gateway is for a peer alone
+			// its server takes longer to start than all of the others take to run; that of the gateway is for a peer alone
+			continue
 		}
 		size := scenario.Tiny()
 		for _, s := range p.Scenarios {

@@ -103,7 +103,8 @@ func async(ctx context.Context, c *caller, stop *atomic.Bool, ahead int) error {
 // is when it was due, so that a stall of the system counts against every message that it held up.
 func paced(interval time.Duration, begin time.Time) publishStyle {
 	return func(ctx context.Context, c *caller, stop *atomic.Bool, _ int) error {
-		for due := begin.Add(interval * time.Duration(c.number) / time.Duration(len(c.rig.callers))); c.next < c.limit && !stop.Load(); due = due.Add(interval) {
+		for due := begin.Add(interval * time.Duration(c.number) / time.Duration(len(c.rig.callers))); c.next < c.limit &&
+			!stop.Load(); due = due.Add(interval) {
 			sleepUntil(due)
 			if err := c.publisher.Publish(ctx, c.message(0, due)); err != nil {
 				return err

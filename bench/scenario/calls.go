@@ -20,29 +20,34 @@ const callBytes = 256 << 20
 // Calls measures how long each Publish of a 1 KB message takes while so many callers publish as fast as they can, and
 // nobody consumes.
 func Calls(callers int) Scenario {
-	return calls(fmt.Sprintf("calls-%d", callers), fmt.Sprintf("each publish of 1 KB, %s", count(callers, "caller")), callers, 1024, false)
+	return calls(fmt.Sprintf("calls-%d", callers), fmt.Sprintf("each publish of 1 KB, %s", count(callers, "caller")),
+		callers, 1024, false)
 }
 
 // CallsOf measures the same for larger bodies, by 10 callers.
 func CallsOf(bodySize int) Scenario {
 	const callers = 10
-	return calls("calls-"+bodyLabel(bodySize, ""), fmt.Sprintf("each publish of %s, %s", bodyLabel(bodySize, " "), count(callers, "caller")), callers, bodySize, false)
+	return calls("calls-"+bodyLabel(bodySize, ""), fmt.Sprintf("each publish of %s, %s", bodyLabel(bodySize, " "),
+		count(callers, "caller")), callers, bodySize, false)
 }
 
 // CallsDelayed measures the same for messages with a delay, by 10 callers.
 func CallsDelayed() Scenario {
 	const callers = 10
-	return calls("calls-delayed", fmt.Sprintf("each delayed publish of 1 KB, %s", count(callers, "caller")), callers, 1024, true)
+	return calls("calls-delayed", fmt.Sprintf("each delayed publish of 1 KB, %s", count(callers, "caller")), callers, 1024,
+		true)
 }
 
 func calls(name, title string, callers, bodySize int, delayed bool) Scenario {
-	s := Scenario{Name: name, Title: title, Measures: callMeasures, Needs: []system.Feature{system.Backlog}, OursOnly: true}
+	s := Scenario{Name: name, Title: title, Measures: callMeasures, Needs: []system.Feature{system.Backlog},
+		OursOnly: true}
 	if delayed {
 		s.Needs = append(s.Needs, system.Delays)
 	}
 	s.Run = func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 		most := min(env.Size.Most, callBytes/bodySize)
-		r, err := newRig(ctx, env, sys, rigOptions{bodySize: bodySize, callers: callers, most: most, Options: system.Options{Backlog: true, Delayed: delayed}})
+		r, err := newRig(ctx, env, sys, rigOptions{bodySize: bodySize, callers: callers, most: most,
+			Options: system.Options{Backlog: true, Delayed: delayed}})
 		if err != nil {
 			return res, err
 		}

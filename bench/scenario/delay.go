@@ -20,15 +20,18 @@ func Delay() Scenario {
 
 // DelayLoaded measures the same while other messages flow at half of the rate the system reached in another scenario.
 func DelayLoaded(from Scenario) Scenario {
-	return delay(Scenario{Name: "delay-loaded", Title: "delay error over random delays, under half load", LoadFrom: from.Name})
+	return delay(Scenario{Name: "delay-loaded", Title: "delay error over random delays, under half load",
+		LoadFrom: from.Name})
 }
 
 func delay(s Scenario) Scenario {
-	s.Measures = []Measure{late("earliest"), late("p50"), late("p99"), late("latest"), {Name: "early", Unit: "messages", Lower: true}}
+	s.Measures = []Measure{late("earliest"), late("p50"), late("p99"), late("latest"),
+		{Name: "early", Unit: "messages", Lower: true}}
 	s.Needs = []system.Feature{system.Delays, system.Consumes}
 	s.Run = func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 		l := newDelayLoad(env)
-		r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: l.callers, most: l.callers * (delayWarm + l.each), Options: system.Options{Delayed: true}})
+		r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: l.callers, most: l.callers * (delayWarm + l.each),
+			Options: system.Options{Delayed: true}})
 		if err != nil {
 			return res, err
 		}

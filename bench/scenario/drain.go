@@ -12,7 +12,8 @@ import (
 // Drain measures how fast a backlog is handled and acknowledged by a handler that does nothing.
 func Drain() Scenario {
 	return Scenario{
-		Name: "drain", Title: "drain a backlog of 1 KB messages", Measures: []Measure{rate, allocs, server}, Needs: []system.Feature{system.Backlog, system.Consumes},
+		Name: "drain", Title: "drain a backlog of 1 KB messages", Measures: []Measure{rate, allocs, server},
+		Needs: []system.Feature{system.Backlog, system.Consumes},
 		Run: func(ctx context.Context, env Env, sys system.System) (Result, error) {
 			return drain(ctx, env, sys, backlog{most: env.Size.Backlog})
 		},
@@ -22,7 +23,8 @@ func Drain() Scenario {
 // DrainAt measures the same number of messages in front of a backlog of this size: it should not matter.
 func DrainAt(behind int) Scenario {
 	return Scenario{
-		Name: "drain-at-" + thousands(behind), Title: fmt.Sprintf("drain 1 KB messages with %s more behind them", thousands(behind)),
+		Name: "drain-at-" + thousands(behind), Title: fmt.Sprintf("drain 1 KB messages with %s more behind them",
+			thousands(behind)),
 		Measures: []Measure{rate}, Needs: []system.Feature{system.Backlog, system.Consumes}, OursOnly: true,
 		Run: func(ctx context.Context, env Env, sys system.System) (Result, error) {
 			if env.Size.Name == "tiny" {

@@ -11,10 +11,12 @@ import (
 // Heap measures what a waiting 1 KB message costs beyond its body.
 func Heap() Scenario {
 	return Scenario{
-		Name: "heap", Title: "heap of a waiting 1 KB message beyond its body", Measures: []Measure{{Name: "beyond", Unit: "B/msg", Lower: true}},
-		Needs: []system.Feature{system.Backlog, system.Consumes},
+		Name: "heap", Title: "heap of a waiting 1 KB message beyond its body",
+		Measures: []Measure{{Name: "beyond", Unit: "B/msg", Lower: true}},
+		Needs:    []system.Feature{system.Backlog, system.Consumes},
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Heap, Options: system.Options{Backlog: true}})
+			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Heap,
+				Options: system.Options{Backlog: true}})
 			if err != nil {
 				return res, err
 			}
@@ -43,10 +45,12 @@ func Heap() Scenario {
 // to drain, and the verdict is empty.
 func DelayedHeap() Scenario {
 	return Scenario{
-		Name: "delayed-heap", Title: "heap of 1 M delayed messages of 128 B beyond their bodies", Measures: []Measure{{Name: "beyond", Unit: "MB", Lower: true}},
-		Needs: []system.Feature{system.Delays}, OursOnly: true, FullOnly: true,
+		Name: "delayed-heap", Title: "heap of 1 M delayed messages of 128 B beyond their bodies",
+		Measures: []Measure{{Name: "beyond", Unit: "MB", Lower: true}},
+		Needs:    []system.Feature{system.Delays}, OursOnly: true, FullOnly: true,
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 128, callers: 1, most: env.Size.DelayedHeap, Options: system.Options{Delayed: true}})
+			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 128, callers: 1, most: env.Size.DelayedHeap,
+				Options: system.Options{Delayed: true}})
 			if err != nil {
 				return res, err
 			}
@@ -60,7 +64,8 @@ func DelayedHeap() Scenario {
 					return res, err
 				}
 			}
-			res = Result{Messages: c.next, Values: map[string]float64{"beyond": beyondBodies(before, c.next, r.bodies.Size()) / 1e6}, Reading: span.Stop()}
+			res = Result{Messages: c.next,
+				Values: map[string]float64{"beyond": beyondBodies(before, c.next, r.bodies.Size()) / 1e6}, Reading: span.Stop()}
 			return res, nil
 		},
 	}

@@ -11,7 +11,9 @@ import (
 // Idle measures the processor time that a waiting consumer uses.
 func Idle() Scenario {
 	return Scenario{
-		Name: "idle", Title: "processor time while nothing happens", Measures: []Measure{{Name: "cpu", Unit: "ms/s", Lower: true}, {Name: "commands", Unit: "1/s", Lower: true, Beside: true}}, Needs: []system.Feature{system.Consumes},
+		Name: "idle", Title: "processor time while nothing happens",
+		Measures: []Measure{{Name: "cpu", Unit: "ms/s", Lower: true},
+			{Name: "commands", Unit: "1/s", Lower: true, Beside: true}}, Needs: []system.Feature{system.Consumes},
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: 1})
 			if err != nil {

@@ -18,11 +18,13 @@ type poller interface {
 // polls is how many receives wait.
 const polls = 1000
 
-// Polls measures the memory that receives cost that wait for messages: of the server and of the clients, which share the process.
+// Polls measures the memory that receives cost that wait for messages: of the server and of the clients, which share
+// the process.
 func Polls() Scenario {
 	return Scenario{
-		Name: "polls", Title: "1,000 receives that wait, server and clients", Measures: []Measure{{Name: "memory", Unit: "MB", Lower: true}},
-		Needs: []system.Feature{system.Polls}, OursOnly: true,
+		Name: "polls", Title: "1,000 receives that wait, server and clients",
+		Measures: []Measure{{Name: "memory", Unit: "MB", Lower: true}},
+		Needs:    []system.Feature{system.Polls}, OursOnly: true,
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 256, callers: 1, most: 1})
 			if err != nil {

@@ -9,22 +9,26 @@ import (
 
 // Publish measures how fast callers can publish 1 KB messages while nobody consumes.
 func Publish(callers int) Scenario {
-	return publishing(fmt.Sprintf("publish-%d", callers), fmt.Sprintf("publish 1 KB, %s", count(callers, "caller")), 1024, callers, singles)
+	return publishing(fmt.Sprintf("publish-%d", callers), fmt.Sprintf("publish 1 KB, %s", count(callers, "caller")), 1024,
+		callers, singles)
 }
 
 // PublishSmall measures the same with 256 B messages.
 func PublishSmall(callers int) Scenario {
-	return publishing(fmt.Sprintf("publish-%d-256B", callers), fmt.Sprintf("publish 256 B, %s", count(callers, "caller")), 256, callers, singles)
+	return publishing(fmt.Sprintf("publish-%d-256B", callers), fmt.Sprintf("publish 256 B, %s", count(callers, "caller")),
+		256, callers, singles)
 }
 
 // PublishSmallBatches measures one caller with explicit batches of 256 B messages.
 func PublishSmallBatches() Scenario {
-	return publishing("publish-batch-256B", fmt.Sprintf("publish 256 B, 1 caller, batches of %d", batchSize), 256, 1, batches, system.Batches)
+	return publishing("publish-batch-256B", fmt.Sprintf("publish 256 B, 1 caller, batches of %d", batchSize), 256, 1,
+		batches, system.Batches)
 }
 
 // PublishBatches measures one caller with explicit batches.
 func PublishBatches() Scenario {
-	return publishing("publish-batch", fmt.Sprintf("publish 1 KB, 1 caller, batches of %d", batchSize), 1024, 1, batches, system.Batches)
+	return publishing("publish-batch", fmt.Sprintf("publish 1 KB, 1 caller, batches of %d", batchSize), 1024, 1, batches,
+		system.Batches)
 }
 
 // PublishAsync measures one caller that does not wait for acknowledgements one by one.
@@ -36,7 +40,8 @@ func publishing(name, title string, size, callers int, style publishStyle, needs
 	return Scenario{
 		Name: name, Title: title, Measures: []Measure{rate, allocs, server}, Needs: append(needs, system.Backlog),
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-			r, err := newRig(ctx, env, sys, rigOptions{bodySize: size, callers: callers, most: env.Size.Most, Options: system.Options{Backlog: true}})
+			r, err := newRig(ctx, env, sys, rigOptions{bodySize: size, callers: callers, most: env.Size.Most,
+				Options: system.Options{Backlog: true}})
 			if err != nil {
 				return res, err
 			}

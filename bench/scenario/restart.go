@@ -11,10 +11,12 @@ import (
 // good order.
 func Restart() Scenario {
 	return Scenario{
-		Name: "restart", Title: "opening a backlog of 1 KB messages again", Measures: []Measure{{Name: "open", Unit: "s/M msg", Lower: true}},
-		Needs: []system.Feature{system.Backlog, system.Consumes, system.Restarts}, OursOnly: true,
+		Name: "restart", Title: "opening a backlog of 1 KB messages again",
+		Measures: []Measure{{Name: "open", Unit: "s/M msg", Lower: true}},
+		Needs:    []system.Feature{system.Backlog, system.Consumes, system.Restarts}, OursOnly: true,
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Leftover, Options: system.Options{Backlog: true}})
+			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Leftover,
+				Options: system.Options{Backlog: true}})
 			if err != nil {
 				return res, err
 			}

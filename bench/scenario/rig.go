@@ -13,7 +13,8 @@ import (
 )
 
 // window bounds how far publishers run ahead of handlers where both run at once, so that a run measures a steady flow
-// and not how fast a backlog grows. With 512 and 2,048 every system needed less processor time for a message than with 16,384, or as much.
+// and not how fast a backlog grows. With 512 and 2,048 every system needed less processor time for a message than with
+// 16,384, or as much.
 const window = 1024
 
 // rig is a session with its callers and its ledger.
@@ -65,7 +66,8 @@ func (r *rig) close(ctx context.Context, err *error) {
 
 // consume starts handlers that note every message. Each calls work first, if there is any: its error has the message
 // tried again, and noted only when it succeeds.
-func (r *rig) consume(ctx context.Context, o system.ConsumeOptions, work func(seq uint64, stamp time.Time) error) (err error) {
+func (r *rig) consume(ctx context.Context, o system.ConsumeOptions,
+	work func(seq uint64, stamp time.Time) error) (err error) {
 	handle := func(body []byte) error {
 		r.ledger.Note(body)
 		return nil

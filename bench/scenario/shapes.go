@@ -24,7 +24,8 @@ func NotifyOut(batch int) Scenario {
 		Name: fmt.Sprintf("notify-out-%d", batch), Title: "drain 1 KB messages by one handler, one by one", OursOnly: true,
 		Measures: []Measure{rate}, Needs: []system.Feature{system.Backlog, system.Consumes},
 		Run: func(ctx context.Context, env Env, sys system.System) (Result, error) {
-			return drain(ctx, env, sys, backlog{most: env.Size.Backlog, consume: system.ConsumeOptions{Concurrency: 1, Batch: batch}})
+			return drain(ctx, env, sys, backlog{most: env.Size.Backlog,
+				consume: system.ConsumeOptions{Concurrency: 1, Batch: batch}})
 		},
 	}
 	if batch > 1 {
@@ -39,14 +40,17 @@ const (
 	serviceUsers = 1_000
 )
 
-// Service measures an open loop of messages of many users, from when each was due to be published until its handler ran.
+// Service measures an open loop of messages of many users, from when each was due to be published until its handler
+// ran.
 func Service() Scenario {
 	return Scenario{
-		Name: "service", Title: fmt.Sprintf("end-to-end latency, 1 KB, open loop of %s messages/s in order of %s users", thousands(serviceRate), thousands(serviceUsers)),
+		Name: "service", Title: fmt.Sprintf("end-to-end latency, 1 KB, open loop of %s messages/s in order of %s users",
+			thousands(serviceRate), thousands(serviceUsers)),
 		Measures: append([]Measure{rate}, quarter...), Needs: []system.Feature{system.Consumes, system.Keys}, OursOnly: true,
 		Run: func(ctx context.Context, env Env, sys system.System) (Result, error) {
 			keys := newKeys(serviceUsers)
-			return openLoop(ctx, env, sys, loop{rate: serviceRate, run: env.Size.Latency, callers: throughCallers, key: keys.choice()})
+			return openLoop(ctx, env, sys, loop{rate: serviceRate, run: env.Size.Latency, callers: throughCallers,
+				key: keys.choice()})
 		},
 	}
 }

@@ -11,10 +11,12 @@ import (
 func Slow() Scenario {
 	const handlers, takes = 100, 100 * time.Millisecond
 	return Scenario{
-		Name: "slow-handlers", Title: "100 handlers of 100 ms each: time beyond the ideal", Measures: []Measure{{Name: "overhead", Unit: "%", Lower: true}},
-		Needs: []system.Feature{system.Backlog, system.Consumes},
+		Name: "slow-handlers", Title: "100 handlers of 100 ms each: time beyond the ideal",
+		Measures: []Measure{{Name: "overhead", Unit: "%", Lower: true}},
+		Needs:    []system.Feature{system.Backlog, system.Consumes},
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: handlers * env.Size.SlowTurns, Options: system.Options{Backlog: true}})
+			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: handlers * env.Size.SlowTurns,
+				Options: system.Options{Backlog: true}})
 			if err != nil {
 				return res, err
 			}

@@ -13,7 +13,8 @@ const storedKeys = 10_000
 func Stored(keyed bool) Scenario {
 	s := Scenario{
 		Name: "stored", Title: "memory of the server, or disk, for a waiting 1 KB message beyond its body",
-		Measures: []Measure{{Name: "beyond", Unit: "B/msg", Lower: true}}, Needs: []system.Feature{system.Backlog, system.Consumes, system.Stores},
+		Measures: []Measure{{Name: "beyond", Unit: "B/msg", Lower: true}},
+		Needs:    []system.Feature{system.Backlog, system.Consumes, system.Stores},
 	}
 	var keys keySet
 	if keyed {
@@ -22,7 +23,8 @@ func Stored(keyed bool) Scenario {
 		s.Needs, s.OursOnly = append(s.Needs, system.Keys), true
 	}
 	s.Run = func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-		r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Heap, key: keys.choice(), Options: system.Options{Backlog: true}})
+		r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Heap, key: keys.choice(),
+			Options: system.Options{Backlog: true}})
 		if err != nil {
 			return res, err
 		}
@@ -55,7 +57,8 @@ func Leftover() Scenario {
 		Measures: []Measure{{Name: "keys", Unit: "keys", Lower: true}, {Name: "bytes", Unit: "KB", Lower: true}},
 		Needs:    []system.Feature{system.Backlog, system.Consumes, system.Stores}, OursOnly: true,
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
-			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Leftover, Options: system.Options{Backlog: true}})
+			r, err := newRig(ctx, env, sys, rigOptions{bodySize: 1024, callers: 1, most: env.Size.Leftover,
+				Options: system.Options{Backlog: true}})
 			if err != nil {
 				return res, err
 			}
@@ -79,7 +82,8 @@ func Leftover() Scenario {
 			}
 			after := r.usage()
 			res, err = r.result(n, span.Stop())
-			res.Values = map[string]float64{"keys": float64(after.Keys - before.Keys), "bytes": float64(after.Bytes-before.Bytes) / 1e3}
+			res.Values = map[string]float64{"keys": float64(after.Keys - before.Keys),
+				"bytes": float64(after.Bytes-before.Bytes) / 1e3}
 			return res, err
 		},
 	}

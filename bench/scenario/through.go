@@ -17,13 +17,15 @@ func ThroughSingles(bodySize int) Scenario {
 
 // ThroughBatches measures publish → handle → ack of messages published in batches.
 func ThroughBatches(bodySize int) Scenario {
-	return through("through-batch", fmt.Sprintf("batches of %d by 8 callers", batchSize), bodySize, throughCallers, window, batches, system.Batches)
+	return through("through-batch", fmt.Sprintf("batches of %d by 8 callers", batchSize), bodySize, throughCallers, window,
+		batches, system.Batches)
 }
 
-// ThroughGuarded is ThroughBatches with guards before the handler that do not bind: a rate limit, a concurrency limit and
-// a breaker.
+// ThroughGuarded is ThroughBatches with guards before the handler that do not bind: a rate limit, a concurrency limit
+// and a breaker.
 func ThroughGuarded(bodySize int) Scenario {
-	s := throughWith(system.ConsumeOptions{Guarded: true}, "through-guarded", fmt.Sprintf("batches of %d by 8 callers, guarded", batchSize), bodySize, throughCallers, window, batches, system.Batches)
+	s := throughWith(system.ConsumeOptions{Guarded: true}, "through-guarded", fmt.Sprintf("batches of %d by 8 callers, "+
+		"guarded", batchSize), bodySize, throughCallers, window, batches, system.Batches)
 	s.OursOnly = true
 	return s
 }
@@ -36,16 +38,19 @@ func ThroughAsync(bodySize int) Scenario {
 // ThroughFlood measures publish → handle → ack while publishers go as fast as the system accepts, however far they run
 // ahead of the handlers.
 func ThroughFlood(bodySize int) Scenario {
-	return through("through-flood", "single publishes by 8 callers who never wait for handlers", bodySize, throughCallers, 0, singles)
+	return through("through-flood", "single publishes by 8 callers who never wait for handlers", bodySize, throughCallers,
+		0, singles)
 }
 
 func through(name, how string, bodySize, callers, ahead int, style publishStyle, needs ...system.Feature) Scenario {
 	return throughWith(system.ConsumeOptions{}, name, how, bodySize, callers, ahead, style, needs...)
 }
 
-func throughWith(consume system.ConsumeOptions, name, how string, bodySize, callers, ahead int, style publishStyle, needs ...system.Feature) Scenario {
+func throughWith(consume system.ConsumeOptions, name, how string, bodySize, callers, ahead int, style publishStyle,
+	needs ...system.Feature) Scenario {
 	return Scenario{
-		Name: name + "-" + bodyLabel(bodySize, ""), Title: fmt.Sprintf("publish → handle → ack, %s, %s", bodyLabel(bodySize, " "), how),
+		Name: name + "-" + bodyLabel(bodySize, ""), Title: fmt.Sprintf("publish → handle → ack, %s, %s",
+			bodyLabel(bodySize, " "), how),
 		Measures: []Measure{rate, allocs, server}, Needs: append(needs, system.Consumes),
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {
 			o := rigOptions{bodySize: bodySize, callers: callers, most: env.Size.Most}

@@ -9,8 +9,8 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-const actionsLong = `What operators did: who, what, on which topic, how many messages, and what was refused. Each action holds the hash
-of the one before it; 'verify' finds what was changed or removed. Actions are kept for 30 days.`
+const actionsLong = `What operators did: who, what, on which topic, how many messages, and what was refused. Each
+action holds the hash of the one before it; 'verify' finds what was changed or removed. Actions are kept for 30 days.`
 
 func newActions(p process) *cobra.Command {
 	c := newNoun("actions", "See what operators did, and verify it", "  ferry actions ls\n  ferry actions verify",
@@ -78,8 +78,9 @@ func newActionsList(p process) *cobra.Command {
 
 func newActionsVerify(p process) *cobra.Command {
 	c := &cobra.Command{Use: "verify", Short: "Find actions that were changed or removed",
-		Long: `Walks over the chain of actions. Whoever may write to the broker can still make a whole new chain, or remove the newest actions:
-keep the hash that it prints somewhere else, or the log of the servers, to compare.`, Example: "  ferry actions verify"}
+		Long: `Walks over the chain of actions. Whoever may write to the broker can still make a whole new chain, or remove
+the newest actions: keep the hash that it prints somewhere else, or the log of the servers, to compare.`,
+		Example: "  ferry actions verify"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.with(c.Context(), func(s session) error { return s.verifyActions(c.Context()) })

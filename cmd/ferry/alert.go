@@ -10,9 +10,9 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-const alertLong = `Alerts lie in the broker: ferry serve with rules in ferry.yaml, or a program that runs an alert.Watch,
-evaluates rules and tells people. These commands show what fires, who takes care of it, and what happened;
-check and prometheus read a file of rules and need no broker.`
+const alertLong = `Alerts lie in the broker: ferry serve with rules in ferry.yaml, or a program that runs an
+alert.Watch, evaluates rules and tells people. These commands show what fires, who takes care of it, and what
+happened; check and prometheus read a file of rules and need no broker.`
 
 const alertExample = `  ferry alert ls                                     what fires, or is about to
   ferry alert show 'queue depth' orders/billing      everything about one, with its history

@@ -67,7 +67,8 @@ func oneOf(flag, value string, words ...string) error {
 			return nil
 		}
 	}
-	return usage(fmt.Sprintf("--%s %q does not exist", flag, printable(value)), "use "+strings.Join(words[:len(words)-1], ", ")+" or "+words[len(words)-1])
+	return usage(fmt.Sprintf("--%s %q does not exist", flag, printable(value)),
+		"use "+strings.Join(words[:len(words)-1], ", ")+" or "+words[len(words)-1])
 }
 
 // hinted replaces the hint of an error of ours, where the driver's speaks to programmers.

@@ -17,7 +17,9 @@ interrupted. It takes its time; other work goes on meanwhile.
 Exit code 1 when problems remain.`
 
 func newAudit(p process) *cobra.Command {
-	c := &cobra.Command{Use: "audit [TOPIC]", Short: "Check that no message is lost, and repair what can be", Long: auditLong, Example: "  ferry audit\n  ferry audit orders --fix\n  ferry audit --output json | jq '.[].problems[]'"}
+	c := &cobra.Command{Use: "audit [TOPIC]", Short: "Check that no message is lost, and repair what can be",
+		Long: auditLong, Example: "  ferry audit\n  ferry audit orders --fix\n  ferry audit --output json | jq " +
+			"'.[].problems[]'"}
 	r := newRemote(p, c)
 	var fix bool
 	c.Flags().BoolVar(&fix, "fix", false, "repair what is found")
@@ -62,7 +64,8 @@ func verdict(left int, fix bool) error {
 	case left == 0:
 		return nil
 	case fix:
-		return failure(fmt.Sprintf("%d problems remain", left), "run it again; what stays is a bug of Ferry: please report it with this output")
+		return failure(fmt.Sprintf("%d problems remain", left), "run it again; what stays is a bug of Ferry: please report "+
+			"it with this output")
 	}
 	return failure(fmt.Sprintf("%d problems found", left), "repair them with: ferry audit --fix")
 }
@@ -86,7 +89,8 @@ type problemView struct {
 }
 
 func viewAudit(a driver.AuditReport) auditView {
-	v := auditView{Topic: a.Topic, Checked: a.Checked, Equations: []string{"published " + topicEquation(a.Stats)}, Problems: []problemView{}}
+	v := auditView{Topic: a.Topic, Checked: a.Checked, Equations: []string{"published " + topicEquation(a.Stats)},
+		Problems: []problemView{}}
 	for _, g := range a.Stats.Groups {
 		v.Equations = append(v.Equations, fmt.Sprintf("group %s received %s", g.Group, groupEquation(g)))
 	}
@@ -105,7 +109,8 @@ func (s session) showAudit(l *listing[auditView], v auditView) error {
 		return l.add(v)
 	}
 	l.count++
-	if err := s.sayf("%s  %d messages checked, %d problems, %d fixed", v.Topic, v.Checked, len(v.Problems), len(v.Problems)-v.Remaining); err != nil {
+	if err := s.sayf("%s  %d messages checked, %d problems, %d fixed", v.Topic, v.Checked, len(v.Problems),
+		len(v.Problems)-v.Remaining); err != nil {
 		return err
 	}
 	for _, e := range v.Equations {
@@ -138,11 +143,13 @@ func (p problemView) describe() string {
 
 // topicEquation says where all messages of a topic went.
 func topicEquation(s driver.TopicStats) string {
-	return fmt.Sprintf("%d = %d fanned + %d delayed + %d held + %d expired + %d cancelled", s.Published, s.Fanned, s.Delayed, s.Held, s.Expired, s.Cancelled)
+	return fmt.Sprintf("%d = %d fanned + %d delayed + %d held + %d expired + %d cancelled", s.Published, s.Fanned,
+		s.Delayed, s.Held, s.Expired, s.Cancelled)
 }
 
 // groupEquation says where all messages of a group went.
 func groupEquation(g driver.GroupStats) string {
-	return fmt.Sprintf("%d = %d acked + %d dropped + %d expired + %d cancelled + %d ready + %d in flight + %d waiting + %d dead",
+	return fmt.Sprintf("%d = %d acked + %d dropped + %d expired + %d cancelled + %d ready + %d in flight + %d waiting + "+
+		"%d dead",
 		g.Received, g.Acked, g.Dropped, g.Expired, g.Cancelled, g.Ready, g.Inflight, g.Waiting, g.Dead)
 }

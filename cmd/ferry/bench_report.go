@@ -84,13 +84,16 @@ func (r *benchResult) print(w io.Writer, output string) error {
 	t := newTable("", "elapsed", "msg/s", "p50", "p95", "p99", "p99.9", "max")
 	t.AppendRow(r.Publish.row("publish call"))
 	t.AppendRow(r.Handle.row("publish to handle"))
-	_, err := fmt.Fprintf(w, "%s  %s messages of %d B, %d callers, batch %d, concurrency %d, keys %d\n\n%s\n\n%s messages/s published, handled and acknowledged, %d repeated\n",
-		r.Broker, grouped(r.Messages), r.Size, r.Callers, r.Batch, r.Concurrency, r.Keys, t.Render(), grouped(int(r.PerSecond)), r.Repeats)
+	_, err := fmt.Fprintf(w, "%s  %s messages of %d B, %d callers, batch %d, concurrency %d, keys %d\n\n%s\n\n%s "+
+		"messages/s published, handled and acknowledged, %d repeated\n",
+		r.Broker, grouped(r.Messages), r.Size, r.Callers, r.Batch, r.Concurrency, r.Keys, t.Render(),
+		grouped(int(r.PerSecond)), r.Repeats)
 	return err
 }
 
 func (s stage) row(name string) []any {
-	return []any{name, shortly(s.Elapsed), grouped(int(s.PerSecond)), shortly(s.P50), shortly(s.P95), shortly(s.P99), shortly(s.P999), shortly(s.Max)}
+	return []any{name, shortly(s.Elapsed), grouped(int(s.PerSecond)), shortly(s.P50), shortly(s.P95), shortly(s.P99),
+		shortly(s.P999), shortly(s.Max)}
 }
 
 // grouped returns n with its thousands apart: 1,234,567.

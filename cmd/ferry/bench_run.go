@@ -99,7 +99,8 @@ func (r *benchRun) finish(ctx context.Context, err error) error {
 		err = errors.Join(err, cleanErr)
 	}
 	if ctx.Err() != nil {
-		return driver.NewError(context.Canceled, "interrupted before the last message was handled", "let it finish, or lower --messages", nil)
+		return driver.NewError(context.Canceled, "interrupted before the last message was handled",
+			"let it finish, or lower --messages", nil)
 	}
 	return err
 }

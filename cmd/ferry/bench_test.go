@@ -40,7 +40,8 @@ func TestBenchMeasuresEveryMessage(t *testing.T) {
 func TestBenchIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	b, err := openBroker(ctx, "memory", ferry.Options{Hooks: ferry.Hooks{Published: func(context.Context, ferry.Event) { cancel() }}})
+	b, err := openBroker(ctx, "memory",
+		ferry.Options{Hooks: ferry.Hooks{Published: func(context.Context, ferry.Event) { cancel() }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,8 @@ const breakerExample = `  export FERRY_STORE=redis://localhost:6379
   ferry breaker auto billing --reason "done"`
 
 const breakerLong = `See and force circuit breakers. Each process has breakers of its own; those with a Store
-(guard.BreakerOptions.Store) report their state there as messages pass, and obey a forced state with
-the next message that comes half a second after the change. Messages of an open breaker wait; they
-burn no attempts.
+(guard.BreakerOptions.Store) report their state there as messages pass, and obey a forced state with the next message
+that comes half a second after the change. Messages of an open breaker wait; they burn no attempts.
 
 ` + storeHelp
 
@@ -45,7 +44,8 @@ var breakerColumns = []column[guard.BreakerStatus]{
 	{title: "requests", number: true, cell: func(b guard.BreakerStatus) any { return b.Requests }},
 	{title: "failures", number: true, cell: func(b guard.BreakerStatus) any { return b.Failures }},
 	{title: "in a row", number: true, cell: func(b guard.BreakerStatus) any { return b.InARow }},
-	{title: "reported", number: true, cell: func(b guard.BreakerStatus) any { return whenever(b.Seen, shortly(time.Since(b.Seen))+" ago") }},
+	{title: "reported", number: true,
+		cell: func(b guard.BreakerStatus) any { return whenever(b.Seen, shortly(time.Since(b.Seen))+" ago") }},
 }
 
 // whenever returns text about a time, unless there is none: a breaker that is forced may not have been reported yet.
@@ -57,7 +57,8 @@ func whenever(t time.Time, text string) string {
 }
 
 func newBreakerList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls", Short: "List the breakers that processes reported within the last hour, and those that are forced", Example: "  ferry breaker ls"}
+	c := &cobra.Command{Use: "ls", Short: "List the breakers that processes reported within the last hour, and those " +
+		"that are forced", Example: "  ferry breaker ls"}
 	d := newGuardCommand(p, c, false)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return d.with(c.Context(), func(a *guard.Admin) error {
@@ -79,7 +80,8 @@ func newBreakerForce(p process, verb string, state guard.State, short string) *c
 			if err := a.ForceBreaker(c.Context(), args[0], state, d.reason); err != nil {
 				return hintedReason(err, d.reason)
 			}
-			result := map[guard.State]string{guard.StateOpen: "forced open:", guard.StateClosed: "forced closed:", "": "left to itself:"}[state]
+			result := map[guard.State]string{guard.StateOpen: "forced open:", guard.StateClosed: "forced closed:",
+				"": "left to itself:"}[state]
 			return d.changed(guardChange{Result: result, Key: args[0]})
 		})
 	}

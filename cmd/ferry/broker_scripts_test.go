@@ -55,7 +55,8 @@ func scriptBrokers(t *testing.T) []scriptBroker {
 		{
 			name: "redisstream",
 			start: func(*testscript.Env) (string, error) {
-				return strings.Replace(server.URL(), "redis", "redisstream", 1) + "?partitions=1&prefix=s" + rand.Text(), nil // bounds are of a partition
+				// bounds are of a partition
+				return strings.Replace(server.URL(), "redis", "redisstream", 1) + "?partitions=1&prefix=s" + rand.Text(), nil
 			},
 			plant: func(url, topic, raw string) error { return plantOnStream(server, url, topic, raw) },
 		},
@@ -140,14 +141,16 @@ func (b scriptBroker) run(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir:   dir,
 		Setup: b.setup,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "exits": scriptExits, "dies": scriptDies, "plants": scriptPlants, "joins": scriptJoins, "runs": scriptRuns,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "exits": scriptExits,
+			"dies": scriptDies, "plants": scriptPlants, "joins": scriptJoins, "runs": scriptRuns,
 			"until": scriptUntil, "begins": scriptBegins, "spools": scriptSpools, "captures": scriptCaptures},
 		Condition:          b.condition,
 		RequireUniqueNames: true,
 	})
 }
 
-// condition tells scripts what the broker has: [plants] for plant, [server] if a server is in front of it, which is a member and does operations.
+// condition tells scripts what the broker has: [plants] for plant, [server] if a server is in front of it, which is a
+// member and does operations.
 func (b scriptBroker) condition(cond string) (bool, error) {
 	switch cond {
 	case "plants":
@@ -223,7 +226,8 @@ func invoke(ts *testscript.TestScript, args []string, stdout, stderr io.Writer) 
 	bin, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator)) // where testscript puts our commands
 	c := exec.Command(filepath.Join(bin, "ferry"), args...)
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = ts.MkAbs("."), strings.NewReader(input), stdout, stderr
-	c.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "FERRY_BROKER="+ts.Getenv("FERRY_BROKER"), keysVariable+"="+ts.Getenv(keysVariable))
+	c.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "FERRY_BROKER="+ts.Getenv("FERRY_BROKER"),
+		keysVariable+"="+ts.Getenv(keysVariable))
 	var exit *exec.ExitError
 	if err := c.Run(); err != nil && !errors.As(err, &exit) {
 		ts.Fatalf("%v", err)

@@ -125,7 +125,8 @@ func (s scope) page(left, looked int) int {
 	return pageSize
 }
 
-func (s scope) browseOne(ctx context.Context, d driver.Inspector, q driver.Query, left, looked *int, visit func(driver.Query, driver.Entry) (bool, error)) (next string, err error) {
+func (s scope) browseOne(ctx context.Context, d driver.Inspector, q driver.Query, left, looked *int,
+	visit func(driver.Query, driver.Entry) (bool, error)) (next string, err error) {
 	for {
 		q.Limit = s.page(*left, *looked)
 		page, err := d.Browse(ctx, q)

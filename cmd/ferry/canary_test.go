@@ -25,12 +25,14 @@ import (
 
 // canaries are secrets in every place of a server that takes one: if one is found elsewhere, it sang.
 var canaries = map[string]string{
-	"broker": "Canary7-redis", "channel": "Canary7-hook", "oidc": "Canary7-oidc", "password": "Canary7-password", "wrong password": "Canary7-wrong",
-	"encryption": "Q2FuYXJ5Ny1lbmNyeXB0aW9uLWtleS0zMi1ieXRlcyE=", "header": "Canary7-header", "field": "Canary7-field", "query": "Canary7-query",
+	"broker": "Canary7-redis", "channel": "Canary7-hook", "oidc": "Canary7-oidc", "password": "Canary7-password",
+	"wrong password": "Canary7-wrong",
+	"encryption":     "Q2FuYXJ5Ny1lbmNyeXB0aW9uLWtleS0zMi1ieXRlcyE=", "header": "Canary7-header", "field": "Canary7-field",
+	"query": "Canary7-query",
 }
 
-// TestCanariesOfAServer asks a server in a process of its own for everything, with its broker and without it, and looks for secrets in what it
-// answered, in its metrics, in its log and on its command line.
+// TestCanariesOfAServer asks a server in a process of its own for everything, with its broker and without it, and looks
+// for secrets in what it answered, in its metrics, in its log and on its command line.
 func TestCanariesOfAServer(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Single(t, redistest.Options{Password: canaries["broker"]})
@@ -48,7 +50,8 @@ func TestCanariesOfAServer(t *testing.T) {
 	said.add("what it printed", regexp.MustCompile(`once=\S+`).ReplaceAllString(s.out, ""))
 	s.kill()
 	said.add("the log", s.logged())
-	for where, has := range map[string]string{"/metrics": "ferry_", "the log": "request", "GET /api/v1/topics/orders/messages": `"masked":true`, "GET /api/v1/broker again": "unavailable"} {
+	for where, has := range map[string]string{"/metrics": "ferry_", "the log": "request",
+		"GET /api/v1/topics/orders/messages": `"masked":true`, "GET /api/v1/broker again": "unavailable"} {
 		if !strings.Contains(said.all(where), has) {
 			t.Errorf("%s has no %s:\n%.2000s", where, has, said.all(where))
 		}
@@ -89,10 +92,14 @@ wecom: {corp: ` + wecom.Corp + `, vendor: "` + wecom.Vendor + `", allow_private:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = serve(t, []string{"FERRY_BROKER=" + redis.URL(), "FERRY_STORE=" + redis.URL(), "FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.URL + "/" + canaries["channel"],
-		"FERRY_OIDC_SECRET=" + canaries["oidc"], "FERRY_ENCRYPTION_KEYS=1:" + canaries["encryption"], "FERRY_WECOM_SECRET=" + string(wecom.Secret),
-		"FERRY_WECOM_TOKEN=" + string(wecom.Keys[0].Token), "FERRY_WECOM_AES_KEY=" + string(wecom.Keys[0].AESKey)}, "serve", "--config", file)
-	secrets = map[string]string{"a token": token, "wecom": string(wecom.Secret), "callbacks": string(wecom.Keys[0].Token), "the key of callbacks": string(wecom.Keys[0].AESKey)}
+	s = serve(t, []string{"FERRY_BROKER=" + redis.URL(), "FERRY_STORE=" + redis.URL(),
+		"FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.URL + "/" + canaries["channel"],
+		"FERRY_OIDC_SECRET=" + canaries["oidc"], "FERRY_ENCRYPTION_KEYS=1:" + canaries["encryption"],
+		"FERRY_WECOM_SECRET=" + string(wecom.Secret),
+		"FERRY_WECOM_TOKEN=" + string(wecom.Keys[0].Token), "FERRY_WECOM_AES_KEY=" + string(wecom.Keys[0].AESKey)}, "serve",
+		"--config", file)
+	secrets = map[string]string{"a token": token, "wecom": string(wecom.Secret), "callbacks": string(wecom.Keys[0].Token),
+		"the key of callbacks": string(wecom.Keys[0].AESKey)}
 	for what, secret := range canaries {
 		secrets[what] = secret
 	}
@@ -112,8 +119,9 @@ type said struct {
 }
 
 func newSaid(s *served, token string) *said {
-	return &said{s: s, token: token, texts: map[string]string{}, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &said{s: s, token: token, texts: map[string]string{},
+		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 func (d *said) add(where, text string) {
@@ -164,15 +172,18 @@ func (d *said) ask(method, path, body string) (status int) {
 	return res.StatusCode
 }
 
-// plant does what leaves secrets behind: a user, a wrong login, messages with parts that are masked, a channel that fails.
+// plant does what leaves secrets behind: a user, a wrong login, messages with parts that are masked, a channel that
+// fails.
 func (d *said) plant() {
 	d.s.t.Helper()
-	message := `{"body":"{\"id\":1,\"secret\":\"` + canaries["field"] + `\"}","headers":{"authorization":"` + canaries["header"] + `"},"content_type":"application/json"}`
+	message := `{"body":"{\"id\":1,\"secret\":\"` + canaries["field"] + `\"}","headers":{"authorization":"` +
+		canaries["header"] + `"},"content_type":"application/json"}`
 	for _, step := range []struct {
 		status             int
 		method, path, body string
 	}{
-		{http.StatusOK, "PUT", "/api/v1/users/ann", `{"grants":[{"role":"admin"}],"password":"` + canaries["password"] + `"}`},
+		{http.StatusOK, "PUT", "/api/v1/users/ann", `{"grants":[{"role":"admin"}],"password":"` + canaries["password"] +
+			`"}`},
 		{http.StatusUnauthorized, "POST", "/login", `{"name":"ann","password":"` + canaries["wrong password"] + `"}`},
 		{http.StatusBadRequest, "POST", "/login", `{"name":"ann","password":"` + canaries["wrong password"] + `"`},
 		{http.StatusOK, "PUT", "/api/v1/topics/orders/groups/default", `{}`},
@@ -191,7 +202,8 @@ func (d *said) plant() {
 // askAll asks every route of the document that only looks, those that act with what is wrong, and every page.
 func (d *said) askAll() {
 	d.s.t.Helper()
-	all := []string{"GET /metrics", "GET /healthz", "GET /readyz", "GET /livez", "GET /login", "GET /", "GET /docs", "GET /nothing", "GET /v1/openapi.json",
+	all := []string{"GET /metrics", "GET /healthz", "GET /readyz", "GET /livez", "GET /login", "GET /", "GET /docs",
+		"GET /nothing", "GET /v1/openapi.json",
 		"POST /v1/topics/orders/groups/default/receive", "GET /v1/push", "GET /oidc/return?state=x&code=x"}
 	var doc struct {
 		Paths map[string]map[string]json.RawMessage
@@ -206,7 +218,8 @@ func (d *said) askAll() {
 	names := strings.NewReplacer("{topic}", "orders", "{group}", "default", "{name}", "ann")
 	for path, methods := range doc.Paths {
 		for method := range methods {
-			all = append(all, strings.ToUpper(method)+" "+regexp.MustCompile(`\{\w+\}`).ReplaceAllString(names.Replace(path), "none"))
+			all = append(all, strings.ToUpper(method)+" "+regexp.MustCompile(`\{\w+\}`).ReplaceAllString(names.Replace(path),
+				"none"))
 		}
 	}
 	if !slices.Contains(all, "GET "+admin.SpecPath) {

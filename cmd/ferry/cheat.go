@@ -59,7 +59,8 @@ var cheats = []struct {
 }
 
 func newCheat(p process) *cobra.Command {
-	return &cobra.Command{Use: "cheat", Short: "Show the most useful commands on one page", Example: "  ferry cheat", Args: asUsed,
+	return &cobra.Command{Use: "cheat", Short: "Show the most useful commands on one page", Example: "  ferry cheat",
+		Args: asUsed,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprint(p.out, cheatPage())
 			return err

@@ -59,8 +59,9 @@ func TestClassicRoutes(t *testing.T) {
 			t.Parallel()
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/script/classic",
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "dies": scriptDies, "serves": scriptServes,
-					"asks": scriptAsks, "awaits": scriptAwaits, "captures": scriptCaptures, "tails": scriptTails},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"does": scriptDoes, "dies": scriptDies,
+					"serves": scriptServes,
+					"asks":   scriptAsks, "awaits": scriptAwaits, "captures": scriptCaptures, "tails": scriptTails},
 				Setup: func(env *testscript.Env) error {
 					address, err := on.broker(t, env)
 					if err != nil {
@@ -89,7 +90,8 @@ func scriptServes(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	bin, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator)) // where testscript puts our commands
 	c := exec.Command(filepath.Join(bin, "ferry"), "serve", "--listen", "127.0.0.1:0")
-	c.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "FERRY_BROKER="+ts.Getenv("FERRY_BROKER"), "FERRY_STORE="+ts.Getenv("FERRY_STORE"))
+	c.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "FERRY_BROKER="+ts.Getenv("FERRY_BROKER"),
+		"FERRY_STORE="+ts.Getenv("FERRY_STORE"))
 	stdout, err := c.StdoutPipe()
 	ts.Check(err)
 	ts.Check(c.Start())
@@ -113,7 +115,8 @@ func makeToken(url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, secret, err := auth.NewTokens(b).Create(context.Background(), auth.TokenRequest{Name: "test", Scopes: auth.Scopes()})
+	_, secret, err := auth.NewTokens(b).Create(context.Background(),
+		auth.TokenRequest{Name: "test", Scopes: auth.Scopes()})
 	return secret.Reveal(), errors.Join(err, b.Close(context.Background()))
 }
 

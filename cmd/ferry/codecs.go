@@ -11,7 +11,8 @@ import (
 // registryVariable has the URL of the schema registry. It may hold a password, so that no flag does.
 const registryVariable = "FERRY_SCHEMA_REGISTRY"
 
-// codecs read bodies for whoever looks at them: of formats that describe themselves, and of Avro where there is a registry.
+// codecs read bodies for whoever looks at them: of formats that describe themselves, and of Avro where there is a
+// registry.
 func (p process) codecs() ([]codec.Codec, error) {
 	all := []codec.Codec{msgpack.Codec, cbor.Codec}
 	url, found, err := variable(registryVariable, p.env)

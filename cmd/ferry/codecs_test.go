@@ -40,7 +40,8 @@ func TestServeDecodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var published adminapi.Published
-		s.ask(token, http.MethodPost, "/topics/orders/messages", adminapi.NewMessage{BodyBase64: body, ContentType: c.ContentType()}, &published)
+		s.ask(token, http.MethodPost, "/topics/orders/messages", adminapi.NewMessage{BodyBase64: body,
+			ContentType: c.ContentType()}, &published)
 		var got adminapi.Views
 		s.ask(token, http.MethodGet, "/topics/orders/messages/"+published.ID, nil, &got)
 		if len(got.Messages) != 1 || got.Messages[0].Decoded != `{"id":7}` {
@@ -67,7 +68,8 @@ func (s *served) ask(token, method, path string, body, answer any) {
 		s.t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	if err := json.NewDecoder(res.Body).Decode(answer); err != nil || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
+	if err := json.NewDecoder(res.Body).Decode(answer); err != nil || res.StatusCode != http.StatusOK &&
+		res.StatusCode != http.StatusCreated {
 		s.t.Fatalf("%s %s: %d, %v", method, path, res.StatusCode, err)
 	}
 }

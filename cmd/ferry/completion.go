@@ -16,7 +16,8 @@ import (
 // completionTime is how long a shell may be kept waiting for names.
 const completionTime = 2 * time.Second
 
-// completes offers the topics, groups and members of the broker where a command below c takes one: as an argument, or for --group.
+// completes offers the topics, groups and members of the broker where a command below c takes one: as an argument, or
+// for --group.
 func (p process) completes(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		p.completes(sub)
@@ -42,7 +43,8 @@ func (p process) completes(c *cobra.Command) {
 	if c.Flags().Lookup("group") == nil {
 		return
 	}
-	_ = c.RegisterFlagCompletionFunc("group", func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	_ = c.RegisterFlagCompletionFunc("group", func(c *cobra.Command, args []string, _ string) ([]string,
+		cobra.ShellCompDirective) {
 		return p.names(c, groupNames(args)), cobra.ShellCompDirectiveNoFileComp
 	}) // fails for a flag that does not exist
 }

@@ -78,13 +78,15 @@ func TestOnATerminalTheNameMustBeTyped(t *testing.T) {
 	for _, c := range []struct {
 		typed string
 		gone  bool
-	}{{"orders\n", true}, {" orders \n", true}, {"y\n", false}, {"yes\n", false}, {"order\n", false}, {"\n", false}, {"\x04", false}} {
+	}{{"orders\n", true}, {" orders \n", true}, {"y\n", false}, {"yes\n", false}, {"order\n", false}, {"\n", false},
+		{"\x04", false}} {
 		d := newDesk(t)
 		d.ok("pub", "orders", "x")
 		term := d.at(c.typed)
 		r := d.run("topic", "rm", "orders")
 		screen := term.text()
-		d.has(screen, "remove topic orders with 1 unsettled messages, 0 dead letters, 0 parse errors and groups: default", "type orders to go on: ")
+		d.has(screen, "remove topic orders with 1 unsettled messages, 0 dead letters, 0 parse errors and groups: default",
+			"type orders to go on: ")
 		topics, err := d.driver.Topics(t.Context())
 		if gone := len(topics) == 0; err != nil || gone != c.gone || (r.code == exitOK) != c.gone {
 			t.Errorf("typed %q: deleted is %v, exit code %d, %v", c.typed, gone, r.code, err)
@@ -181,7 +183,8 @@ func TestDoctorIsColouredOnATerminalOnly(t *testing.T) {
 	for _, c := range []struct {
 		env  map[string]string
 		want bool
-	}{{map[string]string{}, true}, {map[string]string{"NO_COLOR": "1"}, false}, {map[string]string{"TERM": "dumb"}, false}} {
+	}{{map[string]string{}, true}, {map[string]string{"NO_COLOR": "1"}, false},
+		{map[string]string{"TERM": "dumb"}, false}} {
 		d := newDesk(t)
 		term := newPTY(t)
 		s := session{remote: &remote{format: formatTable}, driver: d.driver}

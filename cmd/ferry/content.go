@@ -24,7 +24,8 @@ type contentFlags struct {
 
 func (c *contentFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&c.key, "key", "", "messages of one key are handled in order")
-	f.StringVar(&c.contentType, "content-type", "", "media type of the body (default: application/json if it is JSON, else application/octet-stream)")
+	f.StringVar(&c.contentType, "content-type", "", "media type of the body (default: application/json if it is JSON, "+
+		"else application/octet-stream)")
 	f.StringArrayVar(&c.headers, "header", nil, "a header as name=value; may be repeated")
 	f.StringVar(&c.priority, "priority", "normal", "low, normal, high or urgent")
 	onlyOnCommandLine(f, "key", "content-type", "header", "priority")
@@ -47,7 +48,8 @@ func (c contentFlags) apply(f *pflag.FlagSet, m *driver.Message) error {
 	for _, h := range c.headers {
 		name, value, ok := strings.Cut(h, "=")
 		if !ok || name == "" {
-			return usage(fmt.Sprintf("--header %q is not of the form name=value", printable(h)), "write it as --header name=value")
+			return usage(fmt.Sprintf("--header %q is not of the form name=value", printable(h)),
+				"write it as --header name=value")
 		}
 		if m.Headers == nil {
 			m.Headers = map[string]string{}
@@ -76,7 +78,8 @@ func parseTime(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usage(fmt.Sprintf("%q is not a time", printable(s)), "write it as 2026-01-31T15:04:05Z, or '2026-01-31 15:04' in local time")
+	return time.Time{}, usage(fmt.Sprintf("%q is not a time", printable(s)),
+		"write it as 2026-01-31T15:04:05Z, or '2026-01-31 15:04' in local time")
 }
 
 // typeOf returns the content type that handlers need to decode a body, if nobody said it.

@@ -12,8 +12,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-const ctxLong = `A context is a broker that has a name, so that commands need no FERRY_BROKER: the one that is in use counts where
-neither --broker nor FERRY_BROKER says another. It may be a server (ferry://host:7070) with its token.
+const ctxLong = `A context is a broker that has a name, so that commands need no FERRY_BROKER: the one that is in use
+counts where neither --broker nor FERRY_BROKER says another. It may be a server (ferry://host:7070) with its token.
 
 Contexts lie in ferry/contexts.json of your configuration directory ($XDG_CONFIG_HOME, or .config in your
 home), tokens in files beside it. Only you can read them.`
@@ -33,7 +33,8 @@ func newCtx(p process) *cobra.Command {
 
 func newCtxSet(p process) *cobra.Command {
 	c := &cobra.Command{Use: "set NAME", Short: "Remember a broker under a name, and use it",
-		Long: `Remembers the broker of --broker or FERRY_BROKER, and the token of FERRY_TOKEN, and uses it from now on. Nothing is opened.`,
+		Long: `Remembers the broker of --broker or FERRY_BROKER, and the token of FERRY_TOKEN, and uses it from now on.
+Nothing is opened.`,
 		Example: `  FERRY_BROKER_FILE=/run/secrets/broker ferry ctx set prod
   FERRY_TOKEN=ferry_... ferry ctx set dev --broker ferry://127.0.0.1:7070`}
 	r := newRemote(p, c)

@@ -86,7 +86,8 @@ func newDev(p process) *cobra.Command {
 	c.Flags().Float64Var(&o.rate, "rate", 20, "orders per second; a quarter as many mails follow")
 	c.Flags().DurationVar(&o.duration, "duration", 0, "stop after this time, 10s for example (default: run until Ctrl-C)")
 	c.Flags().BoolVar(&o.noDemo, "no-demo", false, "only the broker, no traffic")
-	c.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "address of the server; if the default is taken, another port")
+	c.Flags().StringVar(&o.listen, "listen", server.DefaultAddress,
+		"address of the server; if the default is taken, another port")
 	c.Flags().BoolVar(&noServer, "no-server", false, "no server beside the broker")
 	return c
 }
@@ -96,7 +97,8 @@ func (o devOptions) check() error {
 	case !(o.rate > 0 && o.rate <= 10_000): // also what is not a number
 		return usage(fmt.Sprintf("--rate %v is out of range", o.rate), "use more than 0 and at most 10000, or --no-demo")
 	case o.duration < 0:
-		return usage(fmt.Sprintf("--duration %v is negative", o.duration), "use 10s for example, or leave it out to run until Ctrl-C")
+		return usage(fmt.Sprintf("--duration %v is negative", o.duration),
+			"use 10s for example, or leave it out to run until Ctrl-C")
 	}
 	return nil
 }
@@ -159,7 +161,8 @@ func (o devOptions) run(ctx context.Context, t *terminal) (err error) {
 	group.Wait()
 	serveErr := served()
 	final := context.WithoutCancel(ctx)
-	if err := errors.Join(demoErr, alertErr, watchErr, serveErr, summarize(final, t, broker.Driver(), time.Since(begin))); err != nil {
+	if err := errors.Join(demoErr, alertErr, watchErr, serveErr,
+		summarize(final, t, broker.Driver(), time.Since(begin))); err != nil {
 		return err
 	}
 	o.afterwards(t, broker)

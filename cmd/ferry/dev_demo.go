@@ -36,7 +36,8 @@ type (
 var demoCustomers = [...]string{"王小明", "李娜", "Ada", "张伟", "Grace", "陈静", "Linus", "赵磊", "Margaret", "刘洋", "Ken", "周敏"}
 
 // demoAddresses are those of the customers.
-var demoAddresses = [len(demoCustomers)]string{"南京路 1 号", "人民路 20 号", "12 Byron Street", "长安街 8 号", "1 Compiler Way", "中山路 33 号",
+var demoAddresses = [len(demoCustomers)]string{"南京路 1 号", "人民路 20 号", "12 Byron Street", "长安街 8 号", "1 Compiler Way",
+	"中山路 33 号",
 	"7 Kernel Lane", "解放路 5 号", "11 Apollo Road", "文化路 9 号", "6 Unix Square", "建设路 2 号"}
 
 // The topics of the demo. Their names are its own, so that it never touches what somebody else published.
@@ -65,13 +66,16 @@ func newDemo(b *ferry.Broker, rate float64) *demo {
 
 // run publishes and handles until ctx ends, and returns when the handlers have finished.
 func (d *demo) run(ctx context.Context) error {
-	if can := d.broker.Driver().Capabilities(); can.History == driver.HistoryKept && can.Durability != driver.InMemory { // which has no room for them
-		if err := d.broker.Driver().EnsureTopic(ctx, demoOrders, ferry.TopicConfig{Keep: demoKeep}); err != nil && ctx.Err() == nil {
+	// which has no room for them
+	if can := d.broker.Driver().Capabilities(); can.History == driver.HistoryKept && can.Durability != driver.InMemory {
+		if err := d.broker.Driver().EnsureTopic(ctx, demoOrders, ferry.TopicConfig{Keep: demoKeep}); err != nil &&
+			ctx.Err() == nil {
 			return err
 		}
 	}
 	w := worker.New(d.broker, worker.Options{Concurrency: 64})
-	retries := []worker.HandlerOption{worker.MaxAttempts(3), worker.Retry(ferry.Delays(500*time.Millisecond, 2*time.Second))}
+	retries := []worker.HandlerOption{worker.MaxAttempts(3),
+		worker.Retry(ferry.Delays(500*time.Millisecond, 2*time.Second))}
 	worker.Handle(w, demoOrders, d.bill, retries...)
 	worker.Handle(w, demoMails, d.send, retries...)
 	worker.Handle(w, demoReports, d.report, retries...)
@@ -128,7 +132,8 @@ func (d *demo) shop(ctx context.Context) error {
 
 func (d *demo) order(ctx context.Context, number int) error {
 	i := d.random.IntN(len(demoCustomers))
-	order := demoOrder{Number: number, Customer: demoCustomers[i], Address: demoAddresses[i], Cents: 100 + d.random.IntN(50_000), WantMail: number%5 == 0}
+	order := demoOrder{Number: number, Customer: demoCustomers[i], Address: demoAddresses[i],
+		Cents: 100 + d.random.IntN(50_000), WantMail: number%5 == 0}
 	if never(number) == unmended {
 		order.Address = ""
 	}

@@ -23,7 +23,8 @@ func (d *demo) bill(ctx context.Context, m *ferry.Msg[demoOrder]) error {
 	if !m.Value.WantMail {
 		return nil
 	}
-	mail := demoMail{Number: m.Value.Number / 5, To: m.Value.Customer, Subject: fmt.Sprintf("Order %d is paid", m.Value.Number)}
+	mail := demoMail{Number: m.Value.Number / 5, To: m.Value.Customer,
+		Subject: fmt.Sprintf("Order %d is paid", m.Value.Number)}
 	wait := time.Duration(2+m.Value.Number%3) * time.Second
 	return worker.Emit(ctx, demoMails, mail, ferry.Delay(wait), ferry.Priority(ferry.High))
 }
@@ -75,7 +76,8 @@ var (
 	}
 )
 
-// outage is how long a service is away for messages that only tries show to be dead. Whoever replays one later succeeds.
+// outage is how long a service is away for messages that only tries show to be dead. Whoever replays one later
+// succeeds.
 const outage = 20 * time.Second
 
 // trouble makes three of a hundred messages fail: one passes at the second attempt, one at the third, and one dies.

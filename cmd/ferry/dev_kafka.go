@@ -20,7 +20,8 @@ func wantsFakeKafka(url string) bool {
 func startFakeKafka(url string) (*fakeKafka, string, error) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
-		return nil, "", failure("no broker could be started inside this process: "+err.Error(), "give the address of a real one: --broker kafka://host:9092")
+		return nil, "", failure("no broker could be started inside this process: "+err.Error(),
+			"give the address of a real one: --broker kafka://host:9092")
 	}
 	_, rest, _ := strings.Cut(withScheme(url), "://")
 	_, query, given := strings.Cut(rest, "?")

@@ -26,7 +26,8 @@ func (o devOptions) newServer(ctx context.Context, b *ferry.Broker, alerts *demo
 	if o.listen == "" {
 		return nil, nil
 	}
-	api := admin.Options{Environment: "development", Guards: guard.NewMemory(guard.MemoryOptions{}), Codecs: o.codecs, Watch: alerts.watch, NotifyTopic: demoNotices}
+	api := admin.Options{Environment: "development", Guards: guard.NewMemory(guard.MemoryOptions{}), Codecs: o.codecs,
+		Watch: alerts.watch, NotifyTopic: demoNotices}
 	all, err := mounts(b, api, nil)
 	if err != nil {
 		return nil, err

@@ -129,7 +129,8 @@ const topicWidth = 12
 func (s status) picture(lines []topicLine) string {
 	t := newTable("topic", "published", "handled", "failed", "retry", "dead", "delayed", "ready", "p95")
 	for _, l := range lines {
-		t.AppendRow([]any{fit(l.topic, topicWidth), l.published, l.handled, l.failed, l.retrying, l.dead, l.delayed, l.now, shortly(l.p95)})
+		t.AppendRow([]any{fit(l.topic, topicWidth), l.published, l.handled, l.failed, l.retrying, l.dead, l.delayed, l.now,
+			shortly(l.p95)})
 	}
 	return t.Render()
 }

@@ -54,7 +54,8 @@ func summarize(ctx context.Context, t *terminal, d driver.Driver, elapsed time.D
 			a := accountFor(st, g)
 			accounts = append(accounts, a)
 			if n := a.missing(); n != 0 && d.Capabilities().Counts == driver.CountsExact {
-				wrong = errors.Join(wrong, fmt.Errorf("%d messages of topic %s, group %s, are not accounted for", n, a.topic, a.group))
+				wrong = errors.Join(wrong, fmt.Errorf("%d messages of topic %s, group %s, are not accounted for", n, a.topic,
+					a.group))
 			}
 		}
 	}

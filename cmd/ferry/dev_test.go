@@ -92,8 +92,8 @@ func TestDemoIsBelievable(t *testing.T) {
 	})
 }
 
-// TestDeadOrdersCanBeMended: an order without an address dies, and is handled once somebody has replayed it with one; one that died
-// while billing was away is handled when it is replayed later; one that billing refused dies again.
+// TestDeadOrdersCanBeMended: an order without an address dies, and is handled once somebody has replayed it with one;
+// one that died while billing was away is handled when it is replayed later; one that billing refused dies again.
 func TestDeadOrdersCanBeMended(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,8 @@ func TestDeadOrdersCanBeMended(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := deadletter.Selection{Topic: demoOrders}
-		before, err := queue.Tally(ctx, deadletter.TallyQuery{Query: deadletter.Query{Selection: all}, By: deadletter.ByReason})
+		before, err := queue.Tally(ctx, deadletter.TallyQuery{Query: deadletter.Query{Selection: all},
+			By: deadletter.ByReason})
 		if err != nil || len(before.Buckets) != 3 {
 			t.Fatalf("%+v, %v; want three reasons", before, err)
 		}
@@ -195,7 +196,8 @@ func TestDevSummaryOnStoppingContext(t *testing.T) {
 			t.Errorf("%d status lines in a minute, want one every 5 seconds", n)
 		}
 		for _, want := range []string{"[WARNING] orders are tried again: 1 of demo.orders failed",
-			"[RESOLVED] orders are tried again: demo.orders/default: over after ", "stopped after 1m0", "dead letters by error", "order # has no address (收货地址为空)"} {
+			"[RESOLVED] orders are tried again: demo.orders/default: over after ", "stopped after 1m0", "dead letters by error",
+			"order # has no address (收货地址为空)"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q is not in:\n%s", want, out.String())
 			}
@@ -233,7 +235,8 @@ func TestSummaryEscapesWhatMessagesSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	evil := &driver.Failure{Reason: driver.ReasonFatal, Error: "\x1b[Hclear\r世界\u202e " + strings.Repeat("长", 100)}
-	if err := errors.Join(sub.Settle(t.Context(), []driver.Settlement{{Delivery: ds[0], Outcome: driver.Dead, Failure: evil}})...); err != nil {
+	if err := errors.Join(sub.Settle(t.Context(),
+		[]driver.Settlement{{Delivery: ds[0], Outcome: driver.Dead, Failure: evil}})...); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
@@ -251,7 +254,8 @@ func TestSummaryEscapesWhatMessagesSay(t *testing.T) {
 func TestAccountsAddUp(t *testing.T) {
 	t.Parallel()
 	st := driver.TopicStats{Published: 30, Fanned: 20, Expired: 1, Cancelled: 2, Delayed: 3, Held: 4}
-	late := driver.GroupStats{Received: 9, Acked: 1, Dropped: 1, Expired: 1, Cancelled: 1, Ready: 1, Inflight: 1, Waiting: 1, Dead: 2}
+	late := driver.GroupStats{Received: 9, Acked: 1, Dropped: 1, Expired: 1, Cancelled: 1, Ready: 1, Inflight: 1,
+		Waiting: 1, Dead: 2}
 	a := accountFor(st, late)
 	if want := (account{published: 19, handled: 1, dropped: 1, expired: 2, cancelled: 3, dead: 2, left: 10}); a != want {
 		t.Errorf("got %+v, want %+v", a, want)
@@ -322,7 +326,8 @@ func TestDemoOnRedis(t *testing.T) {
 // TestDevOnKafka runs a Kafka broker inside the process, and says that it is for development.
 func TestDevOnKafka(t *testing.T) {
 	t.Parallel()
-	for url, fake := range map[string]bool{"kafka": true, "kafka://": true, "kafka:///?partitions=2": true, "kafka://h:9092": false, "memory": false} {
+	for url, fake := range map[string]bool{"kafka": true, "kafka://": true, "kafka:///?partitions=2": true,
+		"kafka://h:9092": false, "memory": false} {
 		if got := wantsFakeKafka(url); got != fake {
 			t.Errorf("%s: a broker inside the process: %v, want %v", url, got, fake)
 		}

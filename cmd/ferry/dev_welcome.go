@@ -35,7 +35,8 @@ func (o devOptions) welcome(ctx context.Context, t *terminal, b *ferry.Broker, s
 	if o.noDemo {
 		t.printf("  %s demo     off\n", t.dim("-"))
 	} else {
-		t.printf("  %s demo     orders %v/s, mails %v/s, a report every 10s   %s\n", ok, o.rate, o.rate/4, t.dim("--no-demo to skip"))
+		t.printf("  %s demo     orders %v/s, mails %v/s, a report every 10s   %s\n", ok, o.rate, o.rate/4,
+			t.dim("--no-demo to skip"))
 		t.printf("             %s\n", t.dim("3 % fail: most succeed when retried, some end dead"))
 		t.printf("  %s alerts   one fires while orders are retried, and resolves\n", ok)
 	}
@@ -79,8 +80,8 @@ func recovered(stats []driver.TopicStats) string {
 	return fmt.Sprintf("from before: %d to handle now, %d later, %d dead letters", ready, later, dead)
 }
 
-// reachableMeanwhile returns the --broker flag with which another process reaches this broker while it runs, with a space before it; nothing
-// where none does. A URL that may hold a secret is not repeated.
+// reachableMeanwhile returns the --broker flag with which another process reaches this broker while it runs, with a
+// space before it; nothing where none does. A URL that may hold a secret is not repeated.
 func (o devOptions) reachableMeanwhile(b *ferry.Broker) string {
 	switch {
 	case o.inside != "":

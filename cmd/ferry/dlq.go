@@ -19,12 +19,16 @@ const dlqExample = `  ferry dlq ls --group-by error                        what 
   ferry dlq export orders > saved.ndjson`
 
 func newDLQ(p process) *cobra.Command {
-	return newNoun("dlq", "List, show, retry, edit, move, export and remove dead letters", dlqExample, newDLQList(p), newDLQShow(p), newDLQRetry(p), newDLQEdit(p),
-		newLettersMove(p, deadStore), newLettersRemove(p, deadStore), newLettersExport(p, deadStore), newLettersImport(p, deadStore), newLettersExpire(p, deadStore), newJobs(p))
+	return newNoun("dlq", "List, show, retry, edit, move, export and remove dead letters", dlqExample, newDLQList(p),
+		newDLQShow(p), newDLQRetry(p), newDLQEdit(p),
+		newLettersMove(p, deadStore), newLettersRemove(p, deadStore), newLettersExport(p, deadStore),
+		newLettersImport(p, deadStore), newLettersExpire(p, deadStore), newJobs(p))
 }
 
 func newDLQList(p process) *cobra.Command {
-	return newLettersList(p, deadStore, deadColumns, "  ferry dlq ls\n  ferry dlq ls orders --group billing --limit 0 --output ndjson\n  ferry dlq ls --where 'age > duration(\"24h\") and json.user.id == 7'\n  ferry dlq ls --group-by error")
+	return newLettersList(p, deadStore, deadColumns, "  ferry dlq ls\n  ferry dlq ls orders --group billing --limit 0 "+
+		"--output ndjson\n  ferry dlq ls --where 'age > duration(\"24h\") and json.user.id == 7'\n  ferry dlq ls "+
+		"--group-by error")
 }
 
 var deadColumns = []column[entryView]{
@@ -41,11 +45,13 @@ var deadColumns = []column[entryView]{
 }
 
 func newDLQShow(p process) *cobra.Command {
-	return newLettersShow(p, deadStore, "Show a dead letter: its message, error, stack and history", "  ferry dlq show orders 0-42\n  ferry dlq show orders 0-42 --output json | jq .dead")
+	return newLettersShow(p, deadStore, "Show a dead letter: its message, error, stack and history",
+		"  ferry dlq show orders 0-42\n  ferry dlq show orders 0-42 --output json | jq .dead")
 }
 
 func newDLQRetry(p process) *cobra.Command {
-	c := &cobra.Command{Use: "retry TOPIC [MESSAGE...]", Aliases: []string{"replay"}, Short: "Deliver dead letters again, one by one or all that match", Example: dlqExample,
+	c := &cobra.Command{Use: "retry TOPIC [MESSAGE...]", Aliases: []string{"replay"},
+		Short: "Deliver dead letters again, one by one or all that match", Example: dlqExample,
 		Long: `Delivers dead letters once more, their attempts counted from the start, those of one key in the order in
 which they were published. The content of a single one can be changed on the way, and --patch changes
 many. With --all it takes all that match, counts them first, and asks, or takes --yes.
@@ -57,8 +63,11 @@ many. With --all it takes all that match, counts them first, and asks, or takes 
 // newDLQEdit is retry of a single one that must be changed.
 func newDLQEdit(p process) *cobra.Command {
 	c := &cobra.Command{Use: "edit TOPIC MESSAGE", Short: "Change a dead letter and deliver it again, in one step",
-		Example: "  ferry dlq edit orders 0-42 --body '{\"id\":42}'\n  ferry dlq edit orders 0-42 --patch '[{\"op\":\"replace\",\"path\":\"/user/id\",\"value\":7}]'\n  ferry dlq show orders 0-42 --raw > body && vi body && ferry dlq edit orders 0-42 --file body",
-		Long:    "Replaces the body, patches it, or changes key, headers and priority, and delivers the message again. What is not\nnamed stays as it is.\n\n" + targetHelp}
+		Example: "  ferry dlq edit orders 0-42 --body '{\"id\":42}'\n  ferry dlq edit orders 0-42 --patch " +
+			"'[{\"op\":\"replace\",\"path\":\"/user/id\",\"value\":7}]'\n  ferry dlq show orders 0-42 --raw > body && vi body " +
+			"&& ferry dlq edit orders 0-42 --file body",
+		Long: "Replaces the body, patches it, or changes key, headers and priority, and delivers the message again. " +
+			"What is not\nnamed stays as it is.\n\n" + targetHelp}
 	r := newRemote(p, c)
 	var f replayFlags
 	b := bulk{store: deadStore}

@@ -24,7 +24,8 @@ checksum, bodies included, and adds up where all messages are. A damaged one is 
 Exit code 1 when there is an error.`
 
 func newDoctor(p process) *cobra.Command {
-	c := &cobra.Command{Use: "doctor", Short: "Check that the broker is set up well", Long: doctorLong, Example: "  ferry doctor\n  ferry doctor --output json | jq '.[] | select(.severity != \"ok\")'"}
+	c := &cobra.Command{Use: "doctor", Short: "Check that the broker is set up well", Long: doctorLong,
+		Example: "  ferry doctor\n  ferry doctor --output json | jq '.[] | select(.severity != \"ok\")'"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.doctor(c.Context())
@@ -58,7 +59,8 @@ func (r *remote) doctor(ctx context.Context) error {
 			return err
 		}
 		caps := s.driver.Capabilities()
-		broker := driver.Finding{Severity: driver.SeverityOK, Subject: "broker", Text: fmt.Sprintf("%s, durability of a publish: %s", brokerName(s.broker), caps.Durability)}
+		broker := driver.Finding{Severity: driver.SeverityOK, Subject: "broker",
+			Text: fmt.Sprintf("%s, durability of a publish: %s", brokerName(s.broker), caps.Durability)}
 		return r.conclude(slices.Concat([]driver.Finding{broker}, open.Diagnose(withScheme(r.url)), files, findings))
 	})
 }
@@ -103,7 +105,8 @@ func (r *remote) conclude(findings []driver.Finding) error {
 		return err
 	}
 	if n, subjects := errorsAmong(findings); n > 0 {
-		return failure(fmt.Sprintf("%d errors: %s", n, strings.Join(subjects, ", ")), "each finding above says what to do about it")
+		return failure(fmt.Sprintf("%d errors: %s", n, strings.Join(subjects, ", ")),
+			"each finding above says what to do about it")
 	}
 	return nil
 }

@@ -35,13 +35,15 @@ func (m moveFlags) check(f *pflag.FlagSet, messages int) error {
 	case m.delay < 0:
 		return usage(fmt.Sprintf("--delay %v is negative", m.delay), "leave it out to make the message due at once")
 	case m.editing(f) && messages != 1:
-		return usage("only one message can be changed at a time", "name one message, or leave --body, --file, --key, --header, --priority and --content-type out")
+		return usage("only one message can be changed at a time", "name one message, or leave --body, --file, --key, "+
+			"--header, --priority and --content-type out")
 	}
 	return m.content.apply(f, &driver.Message{})
 }
 
 // edit returns what the message is replaced with, or nil if it stays as it is. Old is nil for one that never was.
-func (m moveFlags) edit(ctx context.Context, s session, f *pflag.FlagSet, old *driver.Message) (*driver.Message, error) {
+func (m moveFlags) edit(ctx context.Context, s session, f *pflag.FlagSet, old *driver.Message) (*driver.Message,
+	error) {
 	if !m.editing(f) {
 		return nil, nil
 	}
@@ -60,7 +62,8 @@ func (m moveFlags) edit(ctx context.Context, s session, f *pflag.FlagSet, old *d
 }
 
 // move makes the messages due, each in the group where it was found, and prints what became of each.
-func (m moveFlags) move(ctx context.Context, s session, f *pflag.FlagSet, verb string, found []located, views []driver.Entry) error {
+func (m moveFlags) move(ctx context.Context, s session, f *pflag.FlagSet, verb string, found []located,
+	views []driver.Entry) error {
 	moves := make([]driver.Move, len(found))
 	targets, names := make([]driver.Target, len(found)), make([]string, len(found))
 	for i, l := range found {
@@ -75,7 +78,8 @@ func (m moveFlags) move(ctx context.Context, s session, f *pflag.FlagSet, verb s
 }
 
 // selected returns the view of each message in one of these states, or fails before anything is done.
-func selected(ctx context.Context, s session, topic, group string, names []string, states ...driver.State) ([]located, []driver.Entry, error) {
+func selected(ctx context.Context, s session, topic, group string, names []string, states ...driver.State) ([]located,
+	[]driver.Entry, error) {
 	found, err := locateAll(ctx, s.driver, topic, names)
 	if err != nil {
 		return nil, nil, err

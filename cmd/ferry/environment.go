@@ -34,7 +34,8 @@ const onCommandLine = "on the command line only"
 
 func onlyOnCommandLine(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
-		_ = flags.SetAnnotation(name, onCommandLine, []string{}) // fails for a flag that does not exist, which help would show
+		// fails for a flag that does not exist, which help would show
+		_ = flags.SetAnnotation(name, onCommandLine, []string{})
 	}
 }
 
@@ -59,7 +60,8 @@ func variable(name string, env func(string) (string, bool)) (string, bool, error
 	case errors.As(err, &shared):
 		return "", false, usage(fmt.Sprintf("the file that %s_FILE names is not private: %s", name, shared.Text), shared.Hint)
 	case err != nil:
-		return "", false, usage(fmt.Sprintf("the file that %s_FILE names cannot be read: %v", name, err), "check the path and its permissions")
+		return "", false, usage(fmt.Sprintf("the file that %s_FILE names cannot be read: %v", name, err),
+			"check the path and its permissions")
 	}
 	return strings.TrimSpace(content), true, nil
 }

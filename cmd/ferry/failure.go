@@ -52,8 +52,8 @@ func (p process) report(c *cobra.Command, err error) int {
 	return found.Code
 }
 
-// asksForJSON tells whether the command line or the environment asks for JSON, also where neither was read to the end: a flag
-// before --output may be what is wrong.
+// asksForJSON tells whether the command line or the environment asks for JSON, also where neither was read to the end:
+// a flag before --output may be what is wrong.
 func (p process) asksForJSON(c *cobra.Command) bool {
 	if f := c.Flags().Lookup("output"); f != nil && isJSON(f.Value.String()) {
 		return true

@@ -19,15 +19,18 @@ const groupExample = `  ferry group ls orders
   ferry group rm orders debug`
 
 func newGroup(p process) *cobra.Command {
-	return newNoun("group", "List, create, reset, replay and remove the groups of a topic", groupExample, newGroupList(p), newGroupCreate(p), newGroupRemove(p),
+	return newNoun("group", "List, create, reset, replay and remove the groups of a topic", groupExample, newGroupList(p),
+		newGroupCreate(p), newGroupRemove(p),
 		newGroupReset(p), newGroupReplay(p), newGroupPending(p))
 }
 
 func newGroupList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls TOPIC", Short: "List the groups of a topic with their counts", Example: "  ferry group ls orders\n  ferry group ls orders --partitions"}
+	c := &cobra.Command{Use: "ls TOPIC", Short: "List the groups of a topic with their counts",
+		Example: "  ferry group ls orders\n  ferry group ls orders --partitions"}
 	r := newRemote(p, c)
 	var partitions bool
-	c.Flags().BoolVar(&partitions, "partitions", false, "how far they have come in each partition, and who has what pending")
+	c.Flags().BoolVar(&partitions, "partitions", false, "how far they have come in each partition, and who has what "+
+		"pending")
 	onlyOnCommandLine(c.Flags(), "partitions")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.with(c.Context(), func(s session) error {
@@ -38,7 +41,8 @@ func newGroupList(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return list(r, groupColumns, viewTopic(st).Groups, fmt.Sprintf("Topic %s has no groups yet; the first publish creates %q.", args[0], driver.DefaultGroup))
+			return list(r, groupColumns, viewTopic(st).Groups,
+				fmt.Sprintf("Topic %s has no groups yet; the first publish creates %q.", args[0], driver.DefaultGroup))
 		})
 	}
 	return c
@@ -46,11 +50,13 @@ func newGroupList(p process) *cobra.Command {
 
 func newGroupCreate(p process) *cobra.Command {
 	c := &cobra.Command{Use: "create TOPIC GROUP", Short: "Create a group",
-		Long: "Creates a group, and its topic if there is none. Each group gets every message, and keeps it until one\nof its consumers has handled it. One that exists with the same order is fine.", Example: groupExample}
+		Long: "Creates a group, and its topic if there is none. Each group gets every message, and keeps it until one\nof " +
+			"its consumers has handled it. One that exists with the same order is fine.", Example: groupExample}
 	r := newRemote(p, c)
 	var order, start string
 	c.Flags().StringVar(&order, "order", "strict", "strict: followers of a key wait while its head is retried; or relaxed")
-	c.Flags().StringVar(&start, "start", "end", "end: what becomes ready from now on; begin: all that is kept; a time; or a ref")
+	c.Flags().StringVar(&start, "start", "end", "end: what becomes ready from now on; begin: all that is kept; a time; "+
+		"or a ref")
 	onlyOnCommandLine(c.Flags(), "order", "start")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o, err := groupOptions(order, start)
@@ -80,7 +86,8 @@ func groupOptions(order, start string) (o driver.GroupOptions, err error) {
 
 func newGroupRemove(p process) *cobra.Command {
 	c := &cobra.Command{Use: "rm TOPIC GROUP", Short: "Remove a group with what it has not settled, and its dead letters",
-		Long:    "Removes a group with what it has not settled, and its dead letters. Its consumers must be stopped first.\nIt asks for the name of the group, or takes --yes.",
+		Long: "Removes a group with what it has not settled, and its dead letters. Its consumers must be stopped " +
+			"first.\nIt asks for the name of the group, or takes --yes.",
 		Example: "  ferry group rm orders debug\n  ferry group rm orders debug --yes"}
 	r := newRemote(p, c)
 	var yes bool

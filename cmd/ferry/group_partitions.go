@@ -60,12 +60,14 @@ func (s session) listPartitions(ctx context.Context, topic string) error {
 	var rows []partitionView
 	for _, p := range parts {
 		for _, g := range p.Groups {
-			v := partitionView{Partition: p.Partition, Group: g.Group, Owner: g.Owner, Lag: g.Lag, Pending: g.Pending, Consumers: []consumerView{}, Entries: p.Entries, Memory: p.Memory}
+			v := partitionView{Partition: p.Partition, Group: g.Group, Owner: g.Owner, Lag: g.Lag, Pending: g.Pending,
+				Consumers: []consumerView{}, Entries: p.Entries, Memory: p.Memory}
 			for _, c := range g.Consumers {
 				v.Consumers = append(v.Consumers, consumerView{c.Instance, c.Pending})
 			}
 			rows = append(rows, v)
 		}
 	}
-	return list(s.remote, partitionColumns, rows, fmt.Sprintf("Topic %s has no groups yet; the first publish creates %q.", topic, driver.DefaultGroup))
+	return list(s.remote, partitionColumns, rows, fmt.Sprintf("Topic %s has no groups yet; the first publish creates %q.",
+		topic, driver.DefaultGroup))
 }

@@ -10,13 +10,15 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-const pendingLong = `Lists what a group has read and not settled: who has it, for how long, and how often it was delivered.
+const pendingLong = `Lists what a group has read and not settled: who has it, for how long, and how often it was
+delivered.
 
 Where there is more than --limit, standard error says with which --cursor to go on.`
 
 func newGroupPending(p process) *cobra.Command {
 	c := &cobra.Command{Use: "pending TOPIC GROUP", Short: "List what a group has read and not settled", Long: pendingLong,
-		Example: "  ferry group pending orders billing\n  ferry group pending orders billing --instance host-7 --output ndjson"}
+		Example: "  ferry group pending orders billing\n  ferry group pending orders billing --instance host-7 --output " +
+			"ndjson"}
 	r := newRemote(p, c)
 	var q driver.PendingQuery
 	c.Flags().StringVar(&q.Instance, "instance", "", "only what this consumer has")
@@ -63,9 +65,11 @@ func (s session) listPending(ctx context.Context, q driver.PendingQuery) error {
 	}
 	rows := make([]pendingView, len(page.Entries))
 	for i, e := range page.Entries {
-		rows[i] = pendingView{Ref: e.Ref.String(), ID: e.ID, State: string(e.State), Instance: e.Instance, Idle: jsontime.Duration(e.Idle), Deliveries: e.Deliveries}
+		rows[i] = pendingView{Ref: e.Ref.String(), ID: e.ID, State: string(e.State), Instance: e.Instance,
+			Idle: jsontime.Duration(e.Idle), Deliveries: e.Deliveries}
 	}
-	if err := list(s.remote, pendingColumns, rows, fmt.Sprintf("Group %s of topic %s has nothing pending.", q.Group, q.Topic)); err != nil {
+	if err := list(s.remote, pendingColumns, rows, fmt.Sprintf("Group %s of topic %s has nothing pending.", q.Group,
+		q.Topic)); err != nil {
 		return err
 	}
 	if page.Next != "" {

@@ -19,7 +19,8 @@ func parsePosition(flag, s string) (p driver.Position, err error) {
 	}
 	p.From = driver.FromTime
 	if p.Time, err = parseTime(s); err != nil {
-		return p, usage(fmt.Sprintf("--%s %q is neither end, begin, a time nor a ref", flag, printable(s)), "a time looks like 2026-01-31T15:04:05Z, a ref like 0-42")
+		return p, usage(fmt.Sprintf("--%s %q is neither end, begin, a time nor a ref", flag, printable(s)),
+			"a time looks like 2026-01-31T15:04:05Z, a ref like 0-42")
 	}
 	return p, nil
 }

@@ -9,14 +9,16 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-const replayLong = `Delivers messages again that a group has settled and the topic still keeps: those from --from on, and before --to.
-Nothing is skipped, and other groups do not notice.
+const replayLong = `Delivers messages again that a group has settled and the topic still keeps: those from --from on,
+and before --to. Nothing is skipped, and other groups do not notice.
 
 It says first what it would do, and asks; --yes goes on at once, and --dry-run stops there.`
 
 func newGroupReplay(p process) *cobra.Command {
-	c := &cobra.Command{Use: "replay TOPIC GROUP", Short: "Deliver a range of settled messages again to a group", Long: replayLong,
-		Example: "  ferry group replay orders audit --dry-run\n  ferry group replay orders audit --from 2026-01-31T15:00:00Z --to 2026-01-31T16:00:00Z"}
+	c := &cobra.Command{Use: "replay TOPIC GROUP", Short: "Deliver a range of settled messages again to a group",
+		Long: replayLong,
+		Example: "  ferry group replay orders audit --dry-run\n  ferry group replay orders audit --from " +
+			"2026-01-31T15:00:00Z --to 2026-01-31T16:00:00Z"}
 	r := newRemote(p, c)
 	var from, to string
 	var o driver.ReplayOptions

@@ -11,15 +11,16 @@ import (
 	"github.com/ferrymq/ferry/operation/kinds"
 )
 
-const resetLong = `Makes a group start again from a position: what the topic keeps behind it is delivered again, and what is
-ready before it is skipped. --to is begin, end, a time, or the ref of a message.
+const resetLong = `Makes a group start again from a position: what the topic keeps behind it is delivered again, and
+what is ready before it is skipped. --to is begin, end, a time, or the ref of a message.
 
 It says first what it would do, and asks; --yes goes on at once, and --dry-run stops there. While the group has
 consumers it is refused, unless --force. A topic keeps settled messages for as long as its setting keep says.`
 
 func newGroupReset(p process) *cobra.Command {
 	c := &cobra.Command{Use: "reset TOPIC GROUP", Short: "Make a group start again from a position", Long: resetLong,
-		Example: "  ferry group reset orders audit --to begin --dry-run\n  ferry group reset orders audit --to 2026-01-31T15:04:05Z\n  ferry group reset orders debug --to end --yes"}
+		Example: "  ferry group reset orders audit --to begin --dry-run\n  ferry group reset orders audit --to " +
+			"2026-01-31T15:04:05Z\n  ferry group reset orders debug --to end --yes"}
 	r := newRemote(p, c)
 	var to string
 	var o driver.ResetOptions
@@ -69,9 +70,11 @@ type rewound struct {
 func (v rewound) say(r *remote) error {
 	return r.one(v, func() error {
 		if v.DryRun {
-			return r.sayf("would deliver %d messages again to group %s of topic %s, and skip %d", v.Replayed, v.Group, v.Topic, v.Skipped)
+			return r.sayf("would deliver %d messages again to group %s of topic %s, and skip %d", v.Replayed, v.Group, v.Topic,
+				v.Skipped)
 		}
-		return r.sayf("%s group %s of topic %s: %d messages are delivered again, %d are skipped", v.Result, v.Group, v.Topic, v.Replayed, v.Skipped)
+		return r.sayf("%s group %s of topic %s: %d messages are delivered again, %d are skipped", v.Result, v.Group, v.Topic,
+			v.Replayed, v.Skipped)
 	})
 }
 
@@ -82,11 +85,13 @@ func (s session) resetGroup(ctx context.Context, topic, group string, o driver.R
 	if err != nil {
 		return err
 	}
-	v := rewound{Topic: topic, Group: group, Result: "reset", DryRun: true, Replayed: report.Replayed, Skipped: report.Skipped}
+	v := rewound{Topic: topic, Group: group, Result: "reset", DryRun: true, Replayed: report.Replayed,
+		Skipped: report.Skipped}
 	if o.DryRun {
 		return v.say(s.remote)
 	}
-	what := fmt.Sprintf("reset group %s of topic %s: deliver %d messages again, and skip %d", group, topic, report.Replayed, report.Skipped)
+	what := fmt.Sprintf("reset group %s of topic %s: deliver %d messages again, and skip %d", group, topic,
+		report.Replayed, report.Skipped)
 	if err := s.confirm(ctx, yes, what, group); err != nil {
 		return err
 	}

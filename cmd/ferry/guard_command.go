@@ -34,7 +34,8 @@ type guardCommand struct {
 func newGuardCommand(p process, c *cobra.Command, changes bool) *guardCommand {
 	d := &guardCommand{remote: &remote{process: p}}
 	c.Args = asUsed
-	c.Flags().StringVar(&d.url, "store", "", "URL of the guard store; one with a password belongs in FERRY_STORE or FERRY_STORE_FILE")
+	c.Flags().StringVar(&d.url, "store", "", "URL of the guard store; one with a password belongs in FERRY_STORE or "+
+		"FERRY_STORE_FILE")
 	c.Flags().StringVar(&d.format, "output", formatTable, "table, json or ndjson")
 	if changes {
 		c.Flags().StringVar(&d.reason, "reason", "", "why; the audit list keeps it")
@@ -61,7 +62,8 @@ func (d *guardCommand) with(ctx context.Context, work func(a *guard.Admin) error
 	return work(admin)
 }
 
-const storeHint = "use --store redis://localhost:6379, --store disk:///dir or --store ferry://localhost:7070; one with a password may be in FERRY_STORE, or in a file: FERRY_STORE_FILE"
+const storeHint = "use --store redis://localhost:6379, --store disk:///dir or --store ferry://localhost:7070; one " +
+	"with a password may be in FERRY_STORE, or in a file: FERRY_STORE_FILE"
 
 // openStore chooses the store by the scheme of its URL.
 func (d *guardCommand) openStore(ctx context.Context) (guard.Store, error) {
@@ -69,12 +71,14 @@ func (d *guardCommand) openStore(ctx context.Context) (guard.Store, error) {
 		return nil, usage("no guard store is given", storeHint)
 	}
 	if hasPassword(d.url) && slices.ContainsFunc(d.args, func(arg string) bool { return strings.Contains(arg, d.url) }) {
-		d.notef("note: others on this machine can read the password on your command line; FERRY_STORE or FERRY_STORE_FILE keep it to you")
+		d.notef("note: others on this machine can read the password on your command line; FERRY_STORE or FERRY_STORE_FILE " +
+			"keep it to you")
 	}
 	scheme, rest, _ := strings.Cut(withScheme(d.url), "://")
 	switch base, _, _ := strings.Cut(strings.ToLower(scheme), "+"); base {
 	case "memory":
-		return nil, driver.NewError(driver.ErrUnsupported, "a memory store lives inside its process, and this one would be empty",
+		return nil, driver.NewError(driver.ErrUnsupported, "a memory store lives inside its process, and this one would be "+
+			"empty",
 			"let the program use a Redis store, or a directory while it does not run", nil)
 	case "disk":
 		return openGuardDir(rest)
@@ -97,7 +101,8 @@ func openGuardDir(rest string) (guard.Store, error) {
 		return nil, usage("a disk:// store names a directory", storeHint)
 	}
 	if _, err := os.Stat(filepath.Join(dir, guard.JournalName)); err != nil {
-		return nil, driver.NewError(driver.ErrNotFound, "there is no guard store in "+dir, "give the directory that the program opens with guard.OpenDir", err)
+		return nil, driver.NewError(driver.ErrNotFound, "there is no guard store in "+dir,
+			"give the directory that the program opens with guard.OpenDir", err)
 	}
 	return guard.OpenDir(dir, guard.DirOptions{})
 }

@@ -60,7 +60,10 @@ func TestGuardScripts(t *testing.T) {
 					}
 					return misbehave(store)
 				},
-				Condition:          func(cond string) (bool, error) { return cond == name || cond == "redis" && name == "server", nil },
+				Condition: func(cond string) (bool,
+					error) {
+					return cond == name || cond == "redis" && name == "server", nil
+				},
 				RequireUniqueNames: true,
 			})
 		})

@@ -11,16 +11,18 @@ import (
 	"github.com/ferrymq/ferry/monitor"
 )
 
-const healthLong = `Looks at every topic and says whether all is well: healthy, degraded (works, but somebody should look) or
-unhealthy, with the reasons: old or growing backlogs, dead letters, parse errors, bounds or memory that are nearly used up, stuck messages, a
-broker that does not answer. It looks for --for, every second, since rates and what does not move take more than one look.
+const healthLong = `Looks at every topic and says whether all is well: healthy, degraded (works, but somebody should
+look) or unhealthy, with the reasons: old or growing backlogs, dead letters, parse errors, bounds or memory that are
+nearly used up, stuck messages, a broker that does not answer. It looks for --for, every second, since rates and what
+does not move take more than one look.
 
 The figures of handlers (error rates, latencies) are known to their processes only: see docs/monitoring.md.
 
 Exit code 1 when it is unhealthy.`
 
 func newHealth(p process) *cobra.Command {
-	c := &cobra.Command{Use: "health [TOPIC...]", Short: "Say whether all is well, and if not, why", Long: healthLong, Example: "  ferry health\n  ferry health orders --for 10s\n  ferry health --output json | jq .status"}
+	c := &cobra.Command{Use: "health [TOPIC...]", Short: "Say whether all is well, and if not, why", Long: healthLong,
+		Example: "  ferry health\n  ferry health orders --for 10s\n  ferry health --output json | jq .status"}
 	r := newRemote(p, c)
 	var lasts time.Duration
 	c.Flags().DurationVar(&lasts, "for", time.Second, "how long to look")
@@ -37,9 +39,12 @@ func newHealth(p process) *cobra.Command {
 }
 
 func newStuck(p process) *cobra.Command {
-	c := &cobra.Command{Use: "stuck [TOPIC...]", Short: "List messages that do not go on: overdue, expired and still there, or not taken",
+	c := &cobra.Command{Use: "stuck [TOPIC...]", Short: "List messages that do not go on: overdue, expired and still " +
+		"there, or not taken",
 		Example: "  ferry stuck\n  ferry stuck orders --for 10s --output ndjson",
-		Long:    "Lists queues with messages that are long past their time, past their time to live and still there, or ready while consumers\ntake none. The last needs several looks: give it some seconds with --for.\n\nExit code 1 when there is one."}
+		Long: "Lists queues with messages that are long past their time, past their time to live and still there, or " +
+			"ready while consumers\ntake none. The last needs several looks: give it some seconds with --for.\n\nExit code 1 " +
+			"when there is one."}
 	r := newRemote(p, c)
 	var lasts time.Duration
 	c.Flags().DurationVar(&lasts, "for", 4*time.Second, "how long to look")
@@ -57,7 +62,8 @@ func newStuck(p process) *cobra.Command {
 				return err
 			}
 			if len(rows) > 0 {
-				return failure(fmt.Sprintf("messages of %d queues are stuck", len(rows)), "see whether the consumers run; 'ferry audit' finds what is wrong in the broker")
+				return failure(fmt.Sprintf("messages of %d queues are stuck", len(rows)),
+					"see whether the consumers run; 'ferry audit' finds what is wrong in the broker")
 			}
 			return nil
 		})
@@ -162,7 +168,8 @@ func (s session) showHealth(seen monitor.Snapshot) error {
 	}
 	for _, q := range seen.Queues {
 		if q.Group != "" {
-			v.Queues = append(v.Queues, queueView{q.Topic, q.Group, q.Ready, q.Inflight, q.Waiting, q.Dead, q.Consumers, jsontime.Duration(q.Oldest), q.InPerSecond, q.OutPerSecond, q.Growth, q.Full})
+			v.Queues = append(v.Queues, queueView{q.Topic, q.Group, q.Ready, q.Inflight, q.Waiting, q.Dead, q.Consumers,
+				jsontime.Duration(q.Oldest), q.InPerSecond, q.OutPerSecond, q.Growth, q.Full})
 		}
 	}
 	err := s.one(v, func() error {
@@ -177,7 +184,8 @@ func (s session) showHealth(seen monitor.Snapshot) error {
 		return list(s.remote, queueColumns, v.Queues, "No topics.")
 	})
 	if err == nil && v.Status == monitor.Unhealthy {
-		err = failure(fmt.Sprintf("unhealthy for %d reasons", len(v.Reasons)), "the reasons say where to look; 'ferry stuck' and 'ferry topic ls' tell more")
+		err = failure(fmt.Sprintf("unhealthy for %d reasons", len(v.Reasons)),
+			"the reasons say where to look; 'ferry stuck' and 'ferry topic ls' tell more")
 	}
 	return err
 }

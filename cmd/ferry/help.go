@@ -6,7 +6,10 @@ import "github.com/spf13/cobra"
 func ownCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help := below(root, "help")
-	help.Use, help.Run, help.RunE = "help [COMMAND...]", nil, func(_ *cobra.Command, args []string) error { return helpOn(root, args) }
+	help.Use, help.Run, help.RunE = "help [COMMAND...]", nil, func(_ *cobra.Command,
+		args []string) error {
+		return helpOn(root, args)
+	}
 
 	root.InitDefaultCompletionCmd()
 	completion := below(root, "completion")

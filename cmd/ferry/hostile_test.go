@@ -14,7 +14,8 @@ import (
 
 // hostile is what an attacker may put into a message: a colour, a link, a title, a forged line, a C1 control, a text
 // direction mark, bytes that are not UTF-8.
-const hostile = "\x1b[31mred \x1b]8;;http://evil\x1b\\link\a \x1b]0;title\a\nhint: rm -rf / \u009b31m \u202egnp.exe \x7f \xff"
+const hostile = "\x1b[31mred \x1b]8;;http://evil\x1b\\link\a \x1b]0;title\a\nhint: rm -rf / \u009b31m \u202egnp.exe " +
+	"\x7f \xff"
 
 // hostileText is hostile where text must be UTF-8 without C0 controls: as keys and ids must.
 const hostileText = "\u202egnp.exe\u00ad"
@@ -38,23 +39,33 @@ func (d *desk) harmless(args []string, out string) {
 func TestNothingHostileReachesTheTerminal(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	evil := driver.Message{ID: "dead" + hostileText, Topic: "orders", Key: hostileText, Body: []byte(hostile), Headers: map[string]string{"h" + hostileText: hostile}, ContentType: "x/" + hostileText}
+	evil := driver.Message{ID: "dead" + hostileText, Topic: "orders", Key: hostileText, Body: []byte(hostile),
+		Headers: map[string]string{"h" + hostileText: hostile}, ContentType: "x/" + hostileText}
 	d.put(evil)
-	d.settle("orders", "default", driver.Dead, &driver.Failure{Error: hostile, Stack: hostile + "\n" + hostile, Reason: driver.Reason(hostile)})
+	d.settle("orders", "default", driver.Dead, &driver.Failure{Error: hostile, Stack: hostile + "\n" + hostile,
+		Reason: driver.Reason(hostile)})
 	evil.ID = "ready" + hostileText
 	d.put(evil)
 	d.put(driver.Message{ID: "later" + hostileText, Topic: "orders", Delay: 3600e9, Body: []byte(hostile)})
 	d.plant("orders", hostile)
 	for _, args := range [][]string{
-		{"topic", "ls"}, {"topic", "show", "orders"}, {"group", "ls", "orders"}, {"msg", "ls", "orders"}, {"msg", "ls", "orders", "--state", "dead"},
-		{"msg", "ls", "orders", "--state", "delayed"}, {"msg", "show", "orders", "dead" + hostileText}, {"msg", "show", "orders", "later" + hostileText},
-		{"dlq", "ls"}, {"dlq", "ls", "--group-by", "error"}, {"dlq", "show", "orders", "0-1"}, {"parse-errors", "ls"}, {"parse-errors", "show", "orders", "0-4"},
+		{"topic", "ls"}, {"topic", "show", "orders"}, {"group", "ls", "orders"}, {"msg", "ls", "orders"},
+		{"msg", "ls", "orders", "--state", "dead"},
+		{"msg", "ls", "orders", "--state", "delayed"}, {"msg", "show", "orders", "dead" + hostileText},
+		{"msg", "show", "orders", "later" + hostileText},
+		{"dlq", "ls"}, {"dlq", "ls", "--group-by", "error"}, {"dlq", "show", "orders", "0-1"}, {"parse-errors", "ls"},
+		{"parse-errors", "show", "orders", "0-4"},
 		{"sub", "orders", "--count", "1"}, {"audit"}, {"doctor"},
-		{"msg", "show", "orders", hostile}, {"msg", "show", hostile, "x"}, {"msg", "ls", "orders", "--group", hostile}, {"msg", "ls", "orders", "--state", hostile},
-		{"msg", "ls", "orders", "--cursor", hostile, "--group", "default"}, {"topic", hostile}, {hostile}, {"pub", "orders", "x", "--header", hostile},
-		{"pub", "orders", "x", "--at", hostile}, {"pub", "orders", "x", "--priority", hostile}, {"group", "create", "orders", "g", "--start", hostile},
-		{"msg", "move", "orders", "later" + hostileText, "--file", hostile}, {"dlq", "ls", "--group-by", hostile}, {"topic", "ls", "--output", hostile},
-		{"msg", "rm", "orders", "ready" + hostileText}, {"dlq", "show", "orders", "ready" + hostileText}, {"sub", "orders", "--group", hostile}, {"topic", "ls", "--" + hostile},
+		{"msg", "show", "orders", hostile}, {"msg", "show", hostile, "x"}, {"msg", "ls", "orders", "--group", hostile},
+		{"msg", "ls", "orders", "--state", hostile},
+		{"msg", "ls", "orders", "--cursor", hostile, "--group", "default"}, {"topic", hostile}, {hostile},
+		{"pub", "orders", "x", "--header", hostile},
+		{"pub", "orders", "x", "--at", hostile}, {"pub", "orders", "x", "--priority", hostile},
+		{"group", "create", "orders", "g", "--start", hostile},
+		{"msg", "move", "orders", "later" + hostileText, "--file", hostile}, {"dlq", "ls", "--group-by", hostile},
+		{"topic", "ls", "--output", hostile},
+		{"msg", "rm", "orders", "ready" + hostileText}, {"dlq", "show", "orders", "ready" + hostileText},
+		{"sub", "orders", "--group", hostile}, {"topic", "ls", "--" + hostile},
 		{"topic", "ls", hostile}, {"dlq", "retry", "orders", "0-1"},
 	} {
 		for _, format := range []string{formatTable, formatJSON, formatNDJSON} {

@@ -88,7 +88,8 @@ func TestHowtoCommands(t *testing.T) {
 					continue
 				}
 				for _, w := range words {
-					if flag, ok := strings.CutPrefix(w, "--"); ok && c.Flags().Lookup(flag) == nil && c.InheritedFlags().Lookup(flag) == nil {
+					if flag, ok := strings.CutPrefix(w, "--"); ok && c.Flags().Lookup(flag) == nil &&
+						c.InheritedFlags().Lookup(flag) == nil {
 						t.Errorf("%s names ferry %s, which has no flag --%s", name, m[1], flag)
 					}
 				}

@@ -21,9 +21,9 @@ var (
 	skeletonWorker []byte
 )
 
-const initLong = `Writes three files to begin a project with: ferry.yaml, the configuration of a server with every key explained;
-compose.yaml, a Redis that is set up as a broker should be; and worker/main.go, a program that publishes and
-handles messages. A file that exists is not touched, and nothing is written then.`
+const initLong = `Writes three files to begin a project with: ferry.yaml, the configuration of a server with every key
+explained; compose.yaml, a Redis that is set up as a broker should be; and worker/main.go, a program that publishes
+and handles messages. A file that exists is not touched, and nothing is written then.`
 
 func newInit(p process) *cobra.Command {
 	return &cobra.Command{Use: "init [DIR]", Short: "Write the files that a new project begins with", Long: initLong,

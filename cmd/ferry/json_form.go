@@ -5,8 +5,9 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-// jsonForm returns how a thing of another package stands in JSON: what is stored has durations in nanoseconds and times to
-// the last digit, and what people read has one form of each. A field here stands before the one of the same name inside.
+// jsonForm returns how a thing of another package stands in JSON: what is stored has durations in nanoseconds and times
+// to the last digit, and what people read has one form of each. A field here stands before the one of the same name
+// inside.
 func jsonForm(v any) any {
 	switch v := v.(type) {
 	case guard.Change:

@@ -24,12 +24,17 @@ func TestTimesAndDurationsInJSON(t *testing.T) {
 			[]string{`"operation":"J"`, `"after":"1m0s"`, `"submitted":` + form, `"ended":` + form}},
 		"change": {guard.Change{At: at, Actor: "ann", For: time.Hour, Rule: rule},
 			[]string{`"actor":"ann"`, `"at":` + form, `"for":"1h0m0s"`, `"window":"10s"`, `"block":"1h0m0s"`, `"limit":5`}},
-		"rule":    {guard.SharedRule{Limit: "user", Rule: rule, At: at}, []string{`"limit":"user"`, `"at":` + form, `"window":"10s"`}},
-		"breaker": {guard.BreakerStatus{Name: "b", Since: at, Seen: at}, []string{`"name":"b"`, `"since":` + form, `"seen":` + form}},
-		"status": {guard.Status{Key: "k", Rule: rule, Override: &guard.Override{Rule: rule, Until: at}, Block: &guard.Block{Until: at}},
+		"rule": {guard.SharedRule{Limit: "user", Rule: rule, At: at},
+			[]string{`"limit":"user"`, `"at":` + form, `"window":"10s"`}},
+		"breaker": {guard.BreakerStatus{Name: "b", Since: at, Seen: at},
+			[]string{`"name":"b"`, `"since":` + form, `"seen":` + form}},
+		"status": {guard.Status{Key: "k", Rule: rule, Override: &guard.Override{Rule: rule, Until: at},
+			Block: &guard.Block{Until: at}},
 			[]string{`"key":"k"`, `"until":` + form, `"window":"10s"`}},
-		"topic":  {viewTopic(driver.TopicStats{Groups: []driver.GroupStats{{Oldest: 1500 * time.Millisecond}}}), []string{`"oldest":"1.5s"`}},
-		"config": {viewConfig(driver.TopicConfig{Keep: time.Hour, MaxMessages: 3}), []string{`"keep":"1h0m0s"`, `"max_messages":3`}},
+		"topic": {viewTopic(driver.TopicStats{Groups: []driver.GroupStats{{Oldest: 1500 * time.Millisecond}}}),
+			[]string{`"oldest":"1.5s"`}},
+		"config": {viewConfig(driver.TopicConfig{Keep: time.Hour, MaxMessages: 3}),
+			[]string{`"keep":"1h0m0s"`, `"max_messages":3`}},
 	} {
 		b, err := encodeJSON(c.v, "", "")
 		if err != nil {

@@ -22,12 +22,14 @@ type store struct {
 }
 
 var (
-	deadStore = store{noun: "dlq", many: "dead letters", none: "No dead letters. Messages land here when their handler gave up.", state: driver.StateDead}
-	badStore  = store{noun: "parse-errors", many: "parse errors", none: "No parse errors: everything that was read could be decoded.", state: driver.StateInvalid}
+	deadStore = store{noun: "dlq", many: "dead letters", none: "No dead letters. Messages land here when their handler " +
+		"gave up.", state: driver.StateDead}
+	badStore = store{noun: "parse-errors", many: "parse errors",
+		none: "No parse errors: everything that was read could be decoded.", state: driver.StateInvalid}
 )
 
-const whereHelp = `A condition for --where is written as in reason == "timeout" and attempts > 3 and key startsWith "user-".
-It may use ` + deadletter.FilterFields + `.
+const whereHelp = `A condition for --where is written as in
+reason == "timeout" and attempts > 3 and key startsWith "user-". It may use ` + deadletter.FilterFields + `.
 Texts know contains, startsWith, endsWith and matches; times date("2026-01-31"), and age duration("1h").`
 
 // letterFilter selects letters by why they died, or by anything about them.
@@ -75,8 +77,10 @@ func (l letterFilter) condition() string {
 
 // noteReason helps with a reason that is none of Ferry's own, if nothing was found for it.
 func (s session) noteReason(reason string, found int) {
-	own := []driver.Reason{driver.ReasonMaxAttempts, driver.ReasonMaxDeliveries, driver.ReasonFatal, driver.ReasonTimeout, driver.ReasonPanic, driver.ReasonExpired,
-		driver.ReasonRateLimited, driver.ReasonKeyBlocked, driver.ReasonBreakerOpen, driver.ReasonQueueFull, driver.ReasonInvalidMessage, driver.ReasonDownstream,
+	own := []driver.Reason{driver.ReasonMaxAttempts, driver.ReasonMaxDeliveries, driver.ReasonFatal, driver.ReasonTimeout,
+		driver.ReasonPanic, driver.ReasonExpired,
+		driver.ReasonRateLimited, driver.ReasonKeyBlocked, driver.ReasonBreakerOpen, driver.ReasonQueueFull,
+		driver.ReasonInvalidMessage, driver.ReasonDownstream,
 		driver.ReasonOverload, driver.ReasonRejected}
 	if found > 0 || reason == "" || slices.Contains(own, driver.Reason(reason)) {
 		return
@@ -125,5 +129,6 @@ func (s session) noteFaulty(n int, fault error) {
 
 // progressOf says how far a scan is.
 func progressOf(scanned int, total int64, matches int) string {
-	return fmt.Sprintf("scanned %s of about %s, %s matches", grouped(scanned), grouped(int(max(total, int64(scanned)))), grouped(matches))
+	return fmt.Sprintf("scanned %s of about %s, %s matches", grouped(scanned), grouped(int(max(total, int64(scanned)))),
+		grouped(matches))
 }

@@ -98,12 +98,14 @@ func (b bulk) run(ctx context.Context, s session, topic string, d deed) error {
 	}
 	s.noteReason(b.filter.reason, plan.Done+plan.Skipped)
 	if b.dryRun || plan.Done == 0 {
-		v := bulkView{Topic: topic, Result: d.done, Matched: plan.Done, Skipped: plan.Skipped, Why: plan.Why, DryRun: b.dryRun}
+		v := bulkView{Topic: topic, Result: d.done, Matched: plan.Done, Skipped: plan.Skipped, Why: plan.Why,
+			DryRun: b.dryRun}
 		return s.one(v, func() error {
 			return errors.Join(s.sayf("would %s %d %s of topic %s", d.verb, plan.Done, b.store.many, topic), s.sayWhy(plan))
 		})
 	}
-	if err := s.confirm(ctx, b.yes, fmt.Sprintf("%s %d %s of topic %s", d.verb, plan.Done, b.store.many, topic), ""); err != nil {
+	if err := s.confirm(ctx, b.yes, fmt.Sprintf("%s %d %s of topic %s", d.verb, plan.Done, b.store.many, topic),
+		""); err != nil {
 		return err
 	}
 	r.DryRun = false
@@ -114,9 +116,11 @@ func (b bulk) run(ctx context.Context, s session, topic string, d deed) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = failure(fmt.Sprintf("interrupted after %d", report.Done), "run it again for the rest")
 	}
-	v := bulkView{Topic: topic, Result: d.done, Matched: plan.Done, Done: report.Done, Skipped: report.Skipped, Why: report.Why}
+	v := bulkView{Topic: topic, Result: d.done, Matched: plan.Done, Done: report.Done, Skipped: report.Skipped,
+		Why: report.Why}
 	return errors.Join(s.one(v, func() error {
-		return errors.Join(s.sayf("%s %d %s of topic %s, skipped %d that were gone by then", d.done, report.Done, b.store.many, topic, report.Skipped), s.sayWhy(report))
+		return errors.Join(s.sayf("%s %d %s of topic %s, skipped %d that were gone by then", d.done, report.Done,
+			b.store.many, topic, report.Skipped), s.sayWhy(report))
 	}), err)
 }
 

@@ -22,7 +22,8 @@ type expiryView struct {
 func newLettersExpire(p process, st store) *cobra.Command {
 	c := &cobra.Command{Use: "expire [TOPIC]", Short: "Remove the oldest " + st.many + " beyond a limit",
 		Example: fmt.Sprintf("  ferry %s expire orders --max-count 100000 --yes", st.noun),
-		Long:    "Removes the oldest " + st.many + " of each topic and group, until what is left is within the limits you give. Nothing\nexpires by itself. It asks first, or takes --yes."}
+		Long: "Removes the oldest " + st.many + " of each topic and group, until what is left is within the limits you " +
+			"give. Nothing\nexpires by itself. It asks first, or takes --yes."}
 	r := newRemote(p, c)
 	var limits deadletter.Retention
 	var filter letterFilter
@@ -55,8 +56,10 @@ func newLettersExpire(p process, st store) *cobra.Command {
 		}
 		return r.with(c.Context(), func(s session) error {
 			if background && !dryRun {
-				a := kinds.Expire{Letters: bulk{store: st, group: group, filter: filter}.letters(sel.Topic), MaxAge: jsontime.Duration(limits.MaxAge), MaxCount: limits.MaxCount, MaxBytes: limits.MaxBytes}
-				return s.background(c.Context(), a.Request(), yes, fmt.Sprintf("remove the oldest %%d %s of %s", st.many, of(sel.Topic)))
+				a := kinds.Expire{Letters: bulk{store: st, group: group, filter: filter}.letters(sel.Topic),
+					MaxAge: jsontime.Duration(limits.MaxAge), MaxCount: limits.MaxCount, MaxBytes: limits.MaxBytes}
+				return s.background(c.Context(), a.Request(), yes, fmt.Sprintf("remove the oldest %%d %s of %s", st.many,
+					of(sel.Topic)))
 			}
 			return s.expire(c.Context(), sel, limits, dryRun, yes, st)
 		})
@@ -64,7 +67,8 @@ func newLettersExpire(p process, st store) *cobra.Command {
 	return c
 }
 
-func (s session) expire(ctx context.Context, sel deadletter.Selection, limits deadletter.Retention, dryRun, yes bool, st store) error {
+func (s session) expire(ctx context.Context, sel deadletter.Selection, limits deadletter.Retention, dryRun, yes bool,
+	st store) error {
 	queue, err := s.queue()
 	if err != nil {
 		return err
@@ -80,10 +84,12 @@ func (s session) expire(ctx context.Context, sel deadletter.Selection, limits de
 			return err
 		}
 		return s.one(expiryView{e.ByAge, e.ByCount, e.ByBytes}, func() error {
-			return s.sayf("would remove %d %s of %s: %d by age, %d by count, %d by bytes", e.Total(), st.many, of(sel.Topic), e.ByAge, e.ByCount, e.ByBytes)
+			return s.sayf("would remove %d %s of %s: %d by age, %d by count, %d by bytes", e.Total(), st.many, of(sel.Topic),
+				e.ByAge, e.ByCount, e.ByBytes)
 		})
 	}
-	if err := s.confirm(ctx, yes, fmt.Sprintf("remove the oldest %s of %s for good", st.many, of(sel.Topic)), ""); err != nil {
+	if err := s.confirm(ctx, yes, fmt.Sprintf("remove the oldest %s of %s for good", st.many, of(sel.Topic)),
+		""); err != nil {
 		return err
 	}
 	e, err := queue.Expire(ctx, sel, limits)
@@ -91,6 +97,7 @@ func (s session) expire(ctx context.Context, sel deadletter.Selection, limits de
 		return err
 	}
 	return s.one(expiryView{e.ByAge, e.ByCount, e.ByBytes}, func() error {
-		return s.sayf("removed %d %s of %s: %d by age, %d by count, %d by bytes", e.Total(), st.many, of(sel.Topic), e.ByAge, e.ByCount, e.ByBytes)
+		return s.sayf("removed %d %s of %s: %d by age, %d by count, %d by bytes", e.Total(), st.many, of(sel.Topic), e.ByAge,
+			e.ByCount, e.ByBytes)
 	})
 }

@@ -22,11 +22,12 @@ func joinNames(names []string) string { return strings.Join(names, ", ") }
 
 func newLettersExport(p process, st store) *cobra.Command {
 	c := &cobra.Command{Use: "export [TOPIC]", Short: "Write " + st.many + " to standard output, as NDJSON or CSV",
-		Example: fmt.Sprintf("  ferry %s export > saved.ndjson\n  ferry %s export orders --where 'size > 1000' --format csv > saved.csv\n"+
+		Example: fmt.Sprintf("  ferry %s export > saved.ndjson\n  ferry %s export orders --where 'size > 1000' --format "+
+			"csv > saved.csv\n"+
 			"  ferry %s export orders --background --file saved.ndjson", st.noun, st.noun, st.noun),
-		Long: "Writes " + st.many + ` as they are found: whole, as NDJSON that import reads, or as CSV for spreadsheets, in which
-what looks like a formula is kept from being one. Nothing is removed. With --background it becomes an operation that writes a
-file into the directory of whoever does it: see --export-dir of 'ferry operation run'.
+		Long: "Writes " + st.many + ` as they are found: whole, as NDJSON that import reads, or as CSV for spreadsheets,
+in which what looks like a formula is kept from being one. Nothing is removed. With --background it becomes an
+operation that writes a file into the directory of whoever does it: see --export-dir of 'ferry operation run'.
 
 ` + whereHelp}
 	r := newRemote(p, c)
@@ -43,7 +44,8 @@ file into the directory of whoever does it: see --export-dir of 'ferry operation
 		}
 		return r.with(c.Context(), func(s session) error {
 			if o.background {
-				return s.background(c.Context(), o.request(sel.Topic), true, fmt.Sprintf("write %%d %s of %s to %s", st.many, of(sel.Topic), o.file))
+				return s.background(c.Context(), o.request(sel.Topic), true,
+					fmt.Sprintf("write %%d %s of %s to %s", st.many, of(sel.Topic), o.file))
 			}
 			return s.export(c.Context(), sel, deadletter.Format(o.format), st)
 		})
@@ -65,8 +67,10 @@ func (o *exportFlags) flags(f *pflag.FlagSet) {
 	}
 	o.filter.flags(f, o.store)
 	f.StringVar(&o.format, "format", string(deadletter.NDJSON), "ndjson or csv")
-	f.BoolVar(&o.background, "background", false, "leave it to 'ferry operation run --export-dir DIR' or a worker of your program")
-	f.StringVar(&o.file, "file", "", "with --background: the name of the file, without a directory; one that is there is replaced")
+	f.BoolVar(&o.background, "background", false, "leave it to 'ferry operation run --export-dir DIR' or a worker of "+
+		"your program")
+	f.StringVar(&o.file, "file", "", "with --background: the name of the file, without a directory; one that is there "+
+		"is replaced")
 	onlyOnCommandLine(f, "background", "file")
 }
 
@@ -83,7 +87,8 @@ func (o *exportFlags) check() (*deadletter.Filter, error) {
 
 // request is the export as an operation keeps it.
 func (o *exportFlags) request(topic string) operation.Request {
-	return kinds.Export{Letters: lettersOf(o.store, topic, o.group, o.filter), File: o.file, Format: deadletter.Format(o.format)}.Request()
+	return kinds.Export{Letters: lettersOf(o.store, topic, o.group, o.filter), File: o.file,
+		Format: deadletter.Format(o.format)}.Request()
 }
 
 func (s session) export(ctx context.Context, sel deadletter.Selection, f deadletter.Format, st store) error {
@@ -130,7 +135,8 @@ type importView struct {
 
 func newLettersImport(p process, st store) *cobra.Command {
 	c := &cobra.Command{Use: "import FILE", Short: "Publish what export, or a worker in an emergency, wrote",
-		Example: fmt.Sprintf("  ferry %s import saved.ndjson --dry-run\n  ferry %s import saved.ndjson --to orders.again\n  ferry %s import - < saved.ndjson", st.noun, st.noun, st.noun),
+		Example: fmt.Sprintf("  ferry %s import saved.ndjson --dry-run\n  ferry %s import saved.ndjson --to orders.again\n "+
+			" ferry %s import - < saved.ndjson", st.noun, st.noun, st.noun),
 		Long: `Publishes letters from a file of NDJSON (- is standard input) as messages to be handled. All lines are
 checked first: if one is bad, its number is told and nothing is imported. What the broker still has, or
 what was imported in the last 24 hours, is left out, so that an import can be repeated.`}
@@ -166,12 +172,14 @@ func (s session) importFile(ctx context.Context, name string, im deadletter.Impo
 	if err != nil {
 		return err
 	}
-	v := importView{Lines: got.Lines, Published: got.Published, Present: got.Present, Duplicates: got.Duplicates, DryRun: im.DryRun}
+	v := importView{Lines: got.Lines, Published: got.Published, Present: got.Present, Duplicates: got.Duplicates,
+		DryRun: im.DryRun}
 	return s.one(v, func() error {
 		if im.DryRun {
 			return s.sayf("%d %s could be imported", got.Lines, st.many)
 		}
-		return s.sayf("imported %d %s; left out %d that the broker still has, and %d that were imported before", got.Published, st.many, got.Present, got.Duplicates)
+		return s.sayf("imported %d %s; left out %d that the broker still has, and %d that were imported before",
+			got.Published, st.many, got.Present, got.Duplicates)
 	})
 }
 

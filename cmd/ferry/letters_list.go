@@ -22,7 +22,8 @@ type listFlags struct {
 
 func newLettersList(p process, st store, columns []column[entryView], example string) *cobra.Command {
 	c := &cobra.Command{Use: "ls [TOPIC]", Short: "List " + st.many + ": of a topic or of all", Example: example,
-		Long: "Lists " + st.many + ", oldest first, or counts those that have something in common with --group-by. Where there is\nmore, standard error says with which --cursor to go on.\n\n" + whereHelp}
+		Long: "Lists " + st.many + ", oldest first, or counts those that have something in common with --group-by. Where " +
+			"there is\nmore, standard error says with which --cursor to go on.\n\n" + whereHelp}
 	r := newRemote(p, c)
 	var l listFlags
 	if st.state == driver.StateDead {
@@ -72,7 +73,8 @@ func (l listFlags) check() (by deadletter.By, where *deadletter.Filter, err erro
 }
 
 // listLetters prints letters page by page, until the limit or the end.
-func (s session) listLetters(ctx context.Context, l listFlags, sel deadletter.Selection, columns []column[entryView], st store) error {
+func (s session) listLetters(ctx context.Context, l listFlags, sel deadletter.Selection, columns []column[entryView],
+	st store) error {
 	queue, err := s.queue()
 	if err != nil {
 		return err
@@ -139,7 +141,8 @@ func countColumns(by deadletter.By) []column[errorView] {
 	all := []column[errorView]{{title: "count", number: true, cell: func(v errorView) any { return v.Count }}}
 	switch by {
 	case deadletter.ByFingerprint:
-		all = append(all, topic, group, reason, column[errorView]{title: "error", width: 60, cell: func(v errorView) any { return v.Fingerprint }})
+		all = append(all, topic, group, reason, column[errorView]{title: "error", width: 60,
+			cell: func(v errorView) any { return v.Fingerprint }})
 	case deadletter.ByReason:
 		all = append(all, reason)
 	case deadletter.ByTopic:
@@ -155,13 +158,15 @@ func countColumns(by deadletter.By) []column[errorView] {
 }
 
 // countLetters prints how many letters have something in common, the most frequent first.
-func (s session) countLetters(ctx context.Context, l listFlags, sel deadletter.Selection, by deadletter.By, st store) error {
+func (s session) countLetters(ctx context.Context, l listFlags, sel deadletter.Selection, by deadletter.By,
+	st store) error {
 	queue, err := s.queue()
 	if err != nil {
 		return err
 	}
 	var all deadletter.Tally
-	q := deadletter.TallyQuery{By: by, Query: deadletter.Query{Selection: sel, Cursor: l.scope.cursor, MaxTime: time.Second}}
+	q := deadletter.TallyQuery{By: by, Query: deadletter.Query{Selection: sel, Cursor: l.scope.cursor,
+		MaxTime: time.Second}}
 	for {
 		if l.maxScan > 0 {
 			q.MaxScan = l.maxScan - all.Scanned
@@ -183,7 +188,8 @@ func (s session) countLetters(ctx context.Context, l listFlags, sel deadletter.S
 	}
 	rows := make([]errorView, 0, len(all.Buckets))
 	for _, b := range all.Buckets {
-		rows = append(rows, errorView{Count: b.Count, Topic: b.Topic, Group: b.Group, Reason: b.Reason, Fingerprint: b.Fingerprint, Key: b.Key, Day: b.Day, Bytes: b.Bytes,
+		rows = append(rows, errorView{Count: b.Count, Topic: b.Topic, Group: b.Group, Reason: b.Reason,
+			Fingerprint: b.Fingerprint, Key: b.Key, Day: b.Day, Bytes: b.Bytes,
 			FirstDied: jsontime.At(b.First), LastDied: jsontime.At(b.Last)})
 	}
 	if limit := l.scope.limit; limit > 0 && len(rows) > limit {

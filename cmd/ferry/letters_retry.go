@@ -34,8 +34,10 @@ func (r *replayFlags) add(f *pflag.FlagSet, st store) {
 	onlyOnCommandLine(f, "to", "patch")
 	if st.state == driver.StateDead {
 		f.IntVar(&r.maxRounds, "max-rounds", 0, "with --all: leave those alone that were retried this often (default: none)")
-		f.StringVar(&r.checkpoint, "checkpoint", "", "with --all: a file that keeps how far it is, to go on after an interruption")
-		f.StringVar(&r.toGroup, "to-group", "", "give them to this group of the topic instead, once it has settled them itself")
+		f.StringVar(&r.checkpoint, "checkpoint", "", "with --all: a file that keeps how far it is, to go on after an "+
+			"interruption")
+		f.StringVar(&r.toGroup, "to-group", "", "give them to this group of the topic instead, once it has settled them "+
+			"itself")
 		onlyOnCommandLine(f, "max-rounds", "checkpoint", "to-group")
 		backgroundFlag(f, &r.background)
 	}
@@ -55,7 +57,8 @@ func (r replayFlags) check(f *pflag.FlagSet, all bool, names int) error {
 	case !all && (r.maxRounds != 0 || r.checkpoint != "" || r.background):
 		return usage("--max-rounds, --checkpoint and --background go with --all", "add --all, or leave them out")
 	case r.background && (r.checkpoint != "" || r.move.editing(f)):
-		return usage("what is done in the background keeps its place in the broker, and changes bodies by --patch only", "leave --checkpoint and other content out")
+		return usage("what is done in the background keeps its place in the broker, and changes bodies by --patch only",
+			"leave --checkpoint and other content out")
 	case r.toGroup != "" && r.to != "":
 		return usage("both --to and --to-group are given", "use one of them")
 	case r.toGroup != "":
@@ -145,7 +148,8 @@ func (r replayFlags) resumable(ctx context.Context, s session, topic string, b b
 		}
 		replay.Checkpoint = &c
 		s.notef("going on after %d that were %s before", c.Done, d.done)
-	} else if err := s.confirm(ctx, b.yes, fmt.Sprintf("%s all matching %s of topic %s", d.verb, b.store.many, topic), ""); err != nil {
+	} else if err := s.confirm(ctx, b.yes, fmt.Sprintf("%s all matching %s of topic %s", d.verb, b.store.many, topic),
+		""); err != nil {
 		return err
 	}
 	queue, err := s.queue()
@@ -162,7 +166,8 @@ func (r replayFlags) resumable(ctx context.Context, s session, topic string, b b
 	} else if err = os.Remove(r.checkpoint); os.IsNotExist(err) {
 		err = nil
 	}
-	v := bulkView{Topic: topic, Result: d.done, Matched: report.Planned, Done: report.Checkpoint.Done, Skipped: report.Checkpoint.Skipped, Why: report.Why}
+	v := bulkView{Topic: topic, Result: d.done, Matched: report.Planned, Done: report.Checkpoint.Done,
+		Skipped: report.Checkpoint.Skipped, Why: report.Why}
 	if failed := s.one(v, func() error {
 		return s.sayf("%s %d %s of topic %s in all, skipped %d", d.done, v.Done, b.store.many, topic, v.Skipped)
 	}); failed != nil {
@@ -191,7 +196,8 @@ func (r replayFlags) watch(s session, op *deadletter.Operation) (deadletter.Repo
 				_ = writeCheckpoint(r.checkpoint, now.Checkpoint)
 			}
 			if t.live {
-				t.draw(fmt.Sprintf("%s: %s, %d of %d done", now.Phase, progressOf(now.Scanned, now.Total, now.Planned), now.Done, now.Planned))
+				t.draw(fmt.Sprintf("%s: %s, %d of %d done", now.Phase, progressOf(now.Scanned, now.Total, now.Planned), now.Done,
+					now.Planned))
 			}
 		case <-ended:
 			t.erase()
@@ -217,9 +223,12 @@ func writeCheckpoint(name string, c deadletter.Checkpoint) error {
 
 // newLettersMove is retry with --to, under the name that people look for.
 func newLettersMove(p process, st store) *cobra.Command {
-	c := &cobra.Command{Use: "move TOPIC [MESSAGE...]", Short: "Move " + st.many + " to another topic, as messages to be handled",
-		Example: fmt.Sprintf("  ferry %s move orders 0-42 --to orders.again\n  ferry %s move orders --all --where 'size > 1000' --to large --dry-run", st.noun, st.noun),
-		Long:    "Publishes " + st.many + " to another topic and removes them here. Interrupted in between, run it again: nothing is\npublished twice within 24 hours.\n\n" + whereHelp + "\n\n" + targetHelp}
+	c := &cobra.Command{Use: "move TOPIC [MESSAGE...]", Short: "Move " + st.many +
+		" to another topic, as messages to be handled",
+		Example: fmt.Sprintf("  ferry %s move orders 0-42 --to orders.again\n  ferry %s move orders --all --where 'size > "+
+			"1000' --to large --dry-run", st.noun, st.noun),
+		Long: "Publishes " + st.many + " to another topic and removes them here. Interrupted in between, run it again: " +
+			"nothing is\npublished twice within 24 hours.\n\n" + whereHelp + "\n\n" + targetHelp}
 	return letterCommand(p, c, st, "move", "moved", func(f replayFlags) error {
 		if f.to == "" {
 			return usage("the topic to move to is missing", "give it with --to")
@@ -229,7 +238,8 @@ func newLettersMove(p process, st store) *cobra.Command {
 }
 
 // letterCommand makes c a command that brings letters back to work.
-func letterCommand(p process, c *cobra.Command, st store, verb, done string, check func(replayFlags) error) *cobra.Command {
+func letterCommand(p process, c *cobra.Command, st store, verb, done string,
+	check func(replayFlags) error) *cobra.Command {
 	r := newRemote(p, c)
 	var f replayFlags
 	b := bulk{store: st}
@@ -271,8 +281,10 @@ func backgroundFlag(f *pflag.FlagSet, background *bool) {
 
 func newLettersRemove(p process, st store) *cobra.Command {
 	c := &cobra.Command{Use: "rm TOPIC [MESSAGE...]", Short: "Remove " + st.many + ", one by one or all that match",
-		Example: fmt.Sprintf("  ferry %s rm orders 0-42\n  ferry %s rm orders --all --where 'size > 1000' --dry-run\n  ferry %s rm orders --all --yes", st.noun, st.noun, st.noun),
-		Long:    "Removes " + st.many + " for good. With --all it takes all that match and counts them first. It asks, or takes\n--yes.\n\n" + whereHelp + "\n\n" + targetHelp}
+		Example: fmt.Sprintf("  ferry %s rm orders 0-42\n  ferry %s rm orders --all --where 'size > 1000' --dry-run\n  "+
+			"ferry %s rm orders --all --yes", st.noun, st.noun, st.noun),
+		Long: "Removes " + st.many + " for good. With --all it takes all that match and counts them first. It asks, or " +
+			"takes\n--yes.\n\n" + whereHelp + "\n\n" + targetHelp}
 	r := newRemote(p, c)
 	b := bulk{store: st}
 	b.flags(c.Flags())
@@ -288,7 +300,8 @@ func newLettersRemove(p process, st store) *cobra.Command {
 		d := deed{verb: "remove", done: "removed", remove: true}
 		return r.with(c.Context(), func(s session) error {
 			if background && !b.dryRun {
-				return s.background(c.Context(), kinds.Remove{Letters: b.letters(args[0]), Rate: b.rate}.Request(), b.yes, fmt.Sprintf("remove %%d %s of topic %s", st.many, args[0]))
+				return s.background(c.Context(), kinds.Remove{Letters: b.letters(args[0]), Rate: b.rate}.Request(), b.yes,
+					fmt.Sprintf("remove %%d %s of topic %s", st.many, args[0]))
 			}
 			if b.all {
 				return b.run(c.Context(), s, args[0], d)

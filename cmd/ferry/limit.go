@@ -24,13 +24,15 @@ const limitExample = `  export FERRY_STORE=redis://localhost:6379
 
 func newLimit(p process) *cobra.Command {
 	c := newNoun("limit", "See and change whom rate limits keep out", limitExample,
-		newLimitList(p), newLimitShow(p), newLimitCheck(p), newLimitBlock(p), newLimitUnblock(p), newLimitOverride(p), newLimitWhitelist(p), newLimitRule(p), newLimitAudit(p))
+		newLimitList(p), newLimitShow(p), newLimitCheck(p), newLimitBlock(p), newLimitUnblock(p), newLimitOverride(p),
+		newLimitWhitelist(p), newLimitRule(p), newLimitAudit(p))
 	c.Long = "See and change whom rate limits keep out.\n\n" + storeHelp
 	return c
 }
 
 func newLimitShow(p process) *cobra.Command {
-	c := &cobra.Command{Use: "show LIMIT KEY", Short: "Show everything about one key", Example: "  ferry limit show user 4711"}
+	c := &cobra.Command{Use: "show LIMIT KEY", Short: "Show everything about one key",
+		Example: "  ferry limit show user 4711"}
 	d := newGuardCommand(p, c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return d.with(c.Context(), func(a *guard.Admin) error {
@@ -45,7 +47,8 @@ func newLimitShow(p process) *cobra.Command {
 }
 
 func newLimitList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls [LIMIT]", Short: "List the keys that are blocked", Example: "  ferry limit ls\n  ferry limit ls user --output json"}
+	c := &cobra.Command{Use: "ls [LIMIT]", Short: "List the keys that are blocked",
+		Example: "  ferry limit ls\n  ferry limit ls user --output json"}
 	d := newGuardCommand(p, c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return d.listKeys(c.Context(), guard.KindBlocked, args, "Nobody is blocked.")
@@ -55,7 +58,8 @@ func newLimitList(p process) *cobra.Command {
 
 func newLimitCheck(p process) *cobra.Command {
 	c := &cobra.Command{Use: "check LIMIT KEY", Short: "Tell whether a message of a key would pass now",
-		Long:    "Tells whether a message of a key would pass now, and counts nothing. The rule is the one that was last\nasked with, unless --limit and --window give another. Exit code 1 when it would not pass.",
+		Long: "Tells whether a message of a key would pass now, and counts nothing. The rule is the one that was " +
+			"last\nasked with, unless --limit and --window give another. Exit code 1 when it would not pass.",
 		Example: "  ferry limit check user 4711\n  ferry limit check user 4711 --limit 20 --window 10s"}
 	d := newGuardCommand(p, c, false)
 	var rule guard.Rule
@@ -77,7 +81,8 @@ func newLimitCheck(p process) *cobra.Command {
 }
 
 func newLimitBlock(p process) *cobra.Command {
-	c := &cobra.Command{Use: "block LIMIT KEY", Short: "Keep a key out", Example: "  ferry limit block user 4711 --for 24h --reason spam"}
+	c := &cobra.Command{Use: "block LIMIT KEY", Short: "Keep a key out",
+		Example: "  ferry limit block user 4711 --for 24h --reason spam"}
 	d := newGuardCommand(p, c, true)
 	var length time.Duration
 	c.Flags().DurationVar(&length, "for", 0, "how long; default: for good")
@@ -92,7 +97,8 @@ func newLimitBlock(p process) *cobra.Command {
 
 func newLimitUnblock(p process) *cobra.Command {
 	c := &cobra.Command{Use: "unblock LIMIT KEY", Short: "Let a key in again, and forget its violations",
-		Long:    "Lets a key in again, and forgets its violations and earlier blocks. Messages of it that wait are looked at\nagain within half a minute.",
+		Long: "Lets a key in again, and forgets its violations and earlier blocks. Messages of it that wait are looked " +
+			"at\nagain within half a minute.",
 		Example: `  ferry limit unblock user 4711 --reason "false alarm"`}
 	d := newGuardCommand(p, c, true)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -105,7 +111,8 @@ func newLimitUnblock(p process) *cobra.Command {
 
 func newLimitOverride(p process) *cobra.Command {
 	c := &cobra.Command{Use: "override LIMIT KEY", Short: "Give a key a rule of its own for some time",
-		Example: "  ferry limit override user 4711 --limit 100 --window 10s --for 2h --reason campaign\n  ferry limit override user 4711 --clear --reason over"}
+		Example: "  ferry limit override user 4711 --limit 100 --window 10s --for 2h --reason campaign\n  ferry limit " +
+			"override user 4711 --clear --reason over"}
 	d := newGuardCommand(p, c, true)
 	var rule guard.Rule
 	var length time.Duration
@@ -129,7 +136,8 @@ func newLimitOverride(p process) *cobra.Command {
 }
 
 func newLimitWhitelist(p process) *cobra.Command {
-	const example = "  ferry limit whitelist add user partner-7 --reason \"contract 12\"\n  ferry limit whitelist rm user partner-7 --reason ended\n  ferry limit whitelist ls"
+	const example = "  ferry limit whitelist add user partner-7 --reason \"contract 12\"\n  ferry limit whitelist rm " +
+		"user partner-7 --reason ended\n  ferry limit whitelist ls"
 	add := &cobra.Command{Use: "add LIMIT KEY", Short: "Let a key pass always; a later block ends it", Example: example}
 	adding := newGuardCommand(p, add, true)
 	add.RunE = func(c *cobra.Command, args []string) error {

@@ -15,9 +15,10 @@ const ruleExample = `  ferry limit rule ls
   ferry limit rule clear user --reason over`
 
 func newLimitRule(p process) *cobra.Command {
-	c := newNoun("rule", "Rules of limits that hold in every process", ruleExample, newRuleList(p), newRuleSet(p), newRuleClear(p))
-	c.Long = `A rule that is set holds for the next message, in every process that shares the store, in place of the one that
-programs give; cleared, theirs hold again. Overrides, blocks and the whitelist of single keys stay as they are.`
+	c := newNoun("rule", "Rules of limits that hold in every process", ruleExample, newRuleList(p), newRuleSet(p),
+		newRuleClear(p))
+	c.Long = `A rule that is set holds for the next message, in every process that shares the store, in place of the
+one that programs give; cleared, theirs hold again. Overrides, blocks and the whitelist of single keys stay.`
 	return c
 }
 
@@ -67,7 +68,8 @@ func newRuleSet(p process) *cobra.Command {
 }
 
 func newRuleClear(p process) *cobra.Command {
-	c := &cobra.Command{Use: "clear LIMIT", Short: "Make the rule hold again that programs give", Example: "  ferry limit rule clear user --reason over"}
+	c := &cobra.Command{Use: "clear LIMIT", Short: "Make the rule hold again that programs give",
+		Example: "  ferry limit rule clear user --reason over"}
 	d := newGuardCommand(p, c, true)
 	var group string
 	c.Flags().StringVar(&group, "group", "", "group of keys; default: those of no group")
@@ -88,7 +90,8 @@ type ruleChange struct {
 }
 
 // changeRule makes a change and says so.
-func (d *guardCommand) changeRule(ctx context.Context, result, limit, group string, do func(a *guard.Admin) error) error {
+func (d *guardCommand) changeRule(ctx context.Context, result, limit, group string,
+	do func(a *guard.Admin) error) error {
 	return d.with(ctx, func(a *guard.Admin) error {
 		if err := do(a); err != nil {
 			return hintedReason(err, d.reason)

@@ -81,7 +81,8 @@ func (d *guardCommand) showStatus(s guard.Status) error {
 	if s.Override != nil {
 		fields = append(fields, field{"override", fmt.Sprintf("%v until %s", s.Override.Rule, instant(s.Override.Until))})
 	}
-	fields = append(fields, field{"used", strconv.Itoa(s.Used)}, field{"violations", fmt.Sprintf("%d in a row", s.Violations)},
+	fields = append(fields, field{"used", strconv.Itoa(s.Used)},
+		field{"violations", fmt.Sprintf("%d in a row", s.Violations)},
 		field{"penalties", fmt.Sprintf("%d lately", s.Level)}, field{"by", s.Actor}, field{"reason", s.Reason})
 	return d.fields(fields...)
 }
@@ -119,5 +120,6 @@ func (d *guardCommand) showVerdict(v guard.Verdict) error {
 	if err := d.one(view, func() error { return d.sayf("%s", text) }); err != nil || v.Admitted {
 		return err
 	}
-	return failure("a message of this key would be refused", "see 'ferry limit show' for why; 'unblock' and 'override' change it")
+	return failure("a message of this key would be refused", "see 'ferry limit show' for why; 'unblock' and 'override' "+
+		"change it")
 }

@@ -51,8 +51,9 @@ func (l leakChecked) Run() int {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir:                "testdata/script",
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "interrupted": interrupted, "killed": killed, "slain": slain, "spoil": spoil},
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool,
+			[]string){"exits": exits, "interrupted": interrupted, "killed": killed, "slain": slain, "spoil": spoil},
 		RequireUniqueNames: true,
 	})
 }

@@ -42,7 +42,8 @@ func TestDeniedCallsOfProgramsAreRecorded(t *testing.T) {
 		for range 3 {
 			r := httptest.NewRequest(http.MethodPost, "/v1/driver/"+frame.CallPurge, bytes.NewReader(data))
 			r.Header.Set("Content-Type", frame.ContentType)
-			at("/v1/").Handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(auth.With(ctx, &auth.Identity{Name: "eve", Kind: auth.KindToken})))
+			at("/v1/").Handler.ServeHTTP(httptest.NewRecorder(),
+				r.WithContext(auth.With(ctx, &auth.Identity{Name: "eve", Kind: auth.KindToken})))
 			time.Sleep(3 * time.Minute)
 		}
 		cancel()

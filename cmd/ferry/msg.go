@@ -27,11 +27,13 @@ const msgExample = `  ferry msg ls orders                              what is r
   ferry msg wait reports default order-42          what its handler returned, as soon as it is there`
 
 func newMsg(p process) *cobra.Command {
-	return newNoun("msg", "List, show, move, remove, cancel and wait for single messages", msgExample, newMsgList(p), newMsgRange(p), newMsgShow(p), newMsgRemove(p), newMsgMove(p), newMsgCancel(p), newMsgWait(p))
+	return newNoun("msg", "List, show, move, remove, cancel and wait for single messages", msgExample, newMsgList(p),
+		newMsgRange(p), newMsgShow(p), newMsgRemove(p), newMsgMove(p), newMsgCancel(p), newMsgWait(p))
 }
 
 var states = []string{
-	string(driver.StateReady), string(driver.StateInflight), string(driver.StateWaiting), string(driver.StateDelayed), string(driver.StateHeld),
+	string(driver.StateReady), string(driver.StateInflight), string(driver.StateWaiting), string(driver.StateDelayed),
+	string(driver.StateHeld),
 	string(driver.StateDead), string(driver.StateInvalid), string(driver.StateDone),
 }
 
@@ -42,17 +44,19 @@ const msgListLong = `Lists the messages of a topic in one state, oldest first:
   waiting   waits for a retry, or parked      invalid   cannot be decoded (see ferry parse-errors)
   dead      a dead letter (see ferry dlq)     done      settled, and kept by the topic
 
-Of what is done it shows when it was settled, how long its last handler ran, and which instance did it, as far as the broker
-keeps that (memory, disk, Redis Streams).
+Of what is done it shows when it was settled, how long its last handler ran, and which instance did it, as far as the
+broker keeps that (memory, disk, Redis Streams).
 
 Where there is more than --limit, standard error says with which --cursor to go on.
 
---where searches, in the language of 'ferry dlq ls --where': key == "alice" and json.total > 100. Of a message that lives, attempts,
-reason and error are those of its failed attempts so far. It looks at no more than --max-scan messages at a time.`
+--where searches, in the language of 'ferry dlq ls --where': key == "alice" and json.total > 100. Of a message that
+lives, attempts, reason and error are those of its failed attempts so far. It looks at no more than --max-scan
+messages at a time.`
 
 func newMsgList(p process) *cobra.Command {
 	c := &cobra.Command{Use: "ls TOPIC", Short: "List messages in one state, page by page", Long: msgListLong,
-		Example: "  ferry msg ls orders\n  ferry msg ls orders --state waiting --group billing\n  ferry msg ls orders --limit 0 --output ndjson > orders.ndjson"}
+		Example: "  ferry msg ls orders\n  ferry msg ls orders --state waiting --group billing\n  ferry msg ls orders " +
+			"--limit 0 --output ndjson > orders.ndjson"}
 	r := newRemote(p, c)
 	var sc scope
 	var state, where string
@@ -148,8 +152,10 @@ func columnsOf(state driver.State) []column[entryView] {
 }
 
 func newMsgShow(p process) *cobra.Command {
-	c := &cobra.Command{Use: "show TOPIC MESSAGE", Short: "Show one message as every group sees it", Long: "Shows one message as every group sees it, with its history.\n\n" + targetHelp,
-		Example: "  ferry msg show orders 0-42\n  ferry msg show orders 0198c0de-0000-7000-8000-000000000001 --output json\n  ferry msg show orders 0-42 --raw > body"}
+	c := &cobra.Command{Use: "show TOPIC MESSAGE", Short: "Show one message as every group sees it",
+		Long: "Shows one message as every group sees it, with its history.\n\n" + targetHelp,
+		Example: "  ferry msg show orders 0-42\n  ferry msg show orders 0198c0de-0000-7000-8000-000000000001 --output " +
+			"json\n  ferry msg show orders 0-42 --raw > body"}
 	r := newRemote(p, c)
 	var raw bool
 	rawFlag(c.Flags(), &raw)
@@ -167,8 +173,10 @@ func newMsgShow(p process) *cobra.Command {
 
 func newMsgRemove(p process) *cobra.Command {
 	c := &cobra.Command{Use: "rm TOPIC [MESSAGE...]", Short: "Remove messages, for every group or for one",
-		Example: "  ferry msg rm orders 0-42\n  ferry msg rm orders 0-42 0-43 --group billing --yes\n  ferry msg rm mails --all --state delayed,waiting --where 'key == \"bob\"' --dry-run",
-		Long:    "Removes messages: for every group, or with --group for that one. What is in flight stays. It asks\nfirst, or takes --yes.\n\n" + waitingHelp + "\n\n" + targetHelp}
+		Example: "  ferry msg rm orders 0-42\n  ferry msg rm orders 0-42 0-43 --group billing --yes\n  ferry msg rm mails " +
+			"--all --state delayed,waiting --where 'key == \"bob\"' --dry-run",
+		Long: "Removes messages: for every group, or with --group for that one. What is in flight stays. It " +
+			"asks\nfirst, or takes --yes.\n\n" + waitingHelp + "\n\n" + targetHelp}
 	r := newRemote(p, c)
 	var group string
 	var w waiting
@@ -180,7 +188,8 @@ func newMsgRemove(p process) *cobra.Command {
 		}
 		return r.with(c.Context(), func(s session) error {
 			if w.all {
-				return w.run(c.Context(), s, args[0], kinds.Purge{Messages: w.messages(args[0], group)}.Request(), "remove", "removed")
+				return w.run(c.Context(), s, args[0], kinds.Purge{Messages: w.messages(args[0], group)}.Request(), "remove",
+					"removed")
 			}
 			found, err := locateAll(c.Context(), s.driver, args[0], args[1:])
 			if err != nil {
@@ -201,7 +210,8 @@ func (s session) remove(ctx context.Context, topic string, found []located, yes 
 	for i, l := range found {
 		targets[i], names[i] = l.target, l.name
 	}
-	if err := s.confirm(ctx, yes, fmt.Sprintf("remove from topic %s: %s", topic, strings.Join(names, ", ")), ""); err != nil {
+	if err := s.confirm(ctx, yes, fmt.Sprintf("remove from topic %s: %s", topic, strings.Join(names, ", ")),
+		""); err != nil {
 		return err
 	}
 	return s.outcomes("removed", targets, names, s.driver.Delete(ctx, targets))
@@ -209,8 +219,10 @@ func (s session) remove(ctx context.Context, topic string, found []located, yes 
 
 func newMsgMove(p process) *cobra.Command {
 	c := &cobra.Command{Use: "move TOPIC [MESSAGE...]", Short: "Make messages due: run now, reschedule, replay, change",
-		Example: "  ferry msg move orders 0-42\n  ferry msg move orders 0-42 --delay 1h\n  ferry msg move orders 0-42 --body '{\"id\":42}'\n  ferry msg move mails --all --where 'key == \"bob\"' --delay 24h --background --yes",
-		Long:    "Makes messages due that are delayed, held, waiting or dead: at once, or after --delay. The content of\na single one can be changed on the way.\n\n" + waitingHelp + "\n\n" + targetHelp}
+		Example: "  ferry msg move orders 0-42\n  ferry msg move orders 0-42 --delay 1h\n  ferry msg move orders 0-42 " +
+			"--body '{\"id\":42}'\n  ferry msg move mails --all --where 'key == \"bob\"' --delay 24h --background --yes",
+		Long: "Makes messages due that are delayed, held, waiting or dead: at once, or after --delay. The content of\na " +
+			"single one can be changed on the way.\n\n" + waitingHelp + "\n\n" + targetHelp}
 	r := newRemote(p, c)
 	var m moveFlags
 	var group string
@@ -233,7 +245,8 @@ func newMsgMove(p process) *cobra.Command {
 				}
 				return w.run(c.Context(), s, args[0], a.Request(), "move", "moved")
 			}
-			found, views, err := selected(c.Context(), s, args[0], group, args[1:], driver.StateDelayed, driver.StateHeld, driver.StateWaiting, driver.StateDead)
+			found, views, err := selected(c.Context(), s, args[0], group, args[1:], driver.StateDelayed, driver.StateHeld,
+				driver.StateWaiting, driver.StateDead)
 			if err != nil {
 				return err
 			}

@@ -24,17 +24,21 @@ type waiting struct {
 	may                          []string
 }
 
-const waitingHelp = "With --all it takes all that wait and match --where, a condition as in 'ferry msg ls'. It counts them first, and asks, or takes --yes;\nwith --background it becomes an operation that lies in the broker (see 'ferry operation')."
+const waitingHelp = "With --all it takes all that wait and match --where, a condition as in 'ferry msg ls'. It " +
+	"counts them first, and asks, or takes --yes;\nwith --background it becomes an operation that lies in the broker " +
+	"(see 'ferry operation')."
 
 func (w *waiting) flags(f *pflag.FlagSet, may ...driver.State) {
 	for _, s := range may {
 		w.may = append(w.may, string(s))
 	}
 	f.BoolVar(&w.all, "all", false, "all that wait and match, instead of single ones")
-	f.StringSliceVar(&w.states, "state", nil, "with --all: only those that are "+strings.Join(w.may, ", ")+" (default: all but held)")
+	f.StringSliceVar(&w.states, "state", nil, "with --all: only those that are "+strings.Join(w.may, ", ")+
+		" (default: all but held)")
 	f.StringVar(&w.where, "where", "", "with --all: only those that meet this condition")
 	f.BoolVar(&w.dryRun, "dry-run", false, "with --all: only say how many")
-	f.BoolVar(&w.background, "background", false, "with --all: leave it to 'ferry operation run' or a worker of your program")
+	f.BoolVar(&w.background, "background", false, "with --all: leave it to 'ferry operation run' or a worker of your "+
+		"program")
 	yesFlag(f, &w.yes)
 	onlyOnCommandLine(f, "all", "state", "where", "dry-run", "background")
 }
@@ -82,7 +86,8 @@ func (w waiting) run(ctx context.Context, s session, topic string, req operation
 	if err != nil {
 		return err
 	}
-	v := bulkView{Topic: topic, Result: done, Matched: int(plan.Done), Skipped: int(plan.Skipped), Why: counts(plan.Why), DryRun: w.dryRun}
+	v := bulkView{Topic: topic, Result: done, Matched: int(plan.Done), Skipped: int(plan.Skipped), Why: counts(plan.Why),
+		DryRun: w.dryRun}
 	if w.dryRun || plan.Done == 0 {
 		return s.one(v, func() error {
 			return errors.Join(s.sayf("would "+what, plan.Done), s.sayWhy(deadletter.Report{Why: v.Why}))
@@ -97,7 +102,8 @@ func (w waiting) run(ctx context.Context, s session, topic string, req operation
 	}
 	v.Done, v.Skipped, v.Why = int(p.Done), int(p.Skipped), counts(p.Why)
 	return errors.Join(s.one(v, func() error {
-		return errors.Join(s.sayf("%s %d messages of topic %s, skipped %d", done, p.Done, topic, p.Skipped), s.sayWhy(deadletter.Report{Why: v.Why}))
+		return errors.Join(s.sayf("%s %d messages of topic %s, skipped %d", done, p.Done, topic, p.Skipped),
+			s.sayWhy(deadletter.Report{Why: v.Why}))
 	}), err)
 }
 

@@ -15,16 +15,18 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-const msgCancelLong = `Cancels messages, wherever they are: one that is ready, delayed or waits for a retry is removed, and of one that
-runs the handler is told to stop, on whichever instance that is. Its context ends with worker.ErrCancelled, and the message is dropped
-without another attempt, unless the handler succeeds all the same. That needs a process that joined: see 'ferry worker ls'.
+const msgCancelLong = `Cancels messages, wherever they are: one that is ready, delayed or waits for a retry is
+removed, and of one that runs the handler is told to stop, on whichever instance that is. Its context ends with
+worker.ErrCancelled, and the message is dropped without another attempt, unless the handler succeeds all the same.
+That needs a process that joined: see 'ferry worker ls'.
 
 For every group, or with --group for that one. It asks first, or takes --yes.
 
 `
 
 func newMsgCancel(p process) *cobra.Command {
-	c := &cobra.Command{Use: "cancel TOPIC MESSAGE...", Short: "Cancel messages, those that run too", Long: msgCancelLong + targetHelp,
+	c := &cobra.Command{Use: "cancel TOPIC MESSAGE...", Short: "Cancel messages, those that run too",
+		Long:    msgCancelLong + targetHelp,
 		Example: "  ferry msg cancel orders 0-42\n  ferry msg cancel orders 0-42 0-43 --group billing --yes"}
 	r := newRemote(p, c)
 	var group string
@@ -40,7 +42,8 @@ func newMsgCancel(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.confirm(c.Context(), yes, fmt.Sprintf("cancel in topic %s: %s", args[0], strings.Join(args[1:], ", ")), ""); err != nil {
+			if err := s.confirm(c.Context(), yes, fmt.Sprintf("cancel in topic %s: %s", args[0], strings.Join(args[1:], ", ")),
+				""); err != nil {
 				return err
 			}
 			targets, names, errs := make([]driver.Target, len(found)), make([]string, len(found)), make([]error, len(found))
@@ -55,7 +58,8 @@ func newMsgCancel(p process) *cobra.Command {
 	return c
 }
 
-// Where a message is when it is cancelled may change meanwhile: it is claimed, settled, retried. Then it is looked for again.
+// Where a message is when it is cancelled may change meanwhile: it is claimed, settled, retried. Then it is looked for
+// again.
 const (
 	cancelTries = 5
 	cancelPause = 50 * time.Millisecond
@@ -80,9 +84,11 @@ func (s session) cancel(ctx context.Context, l located, group string) error {
 	case done > 0:
 		return problems
 	case len(over) > 0:
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is %s", l.name, strings.Join(over, ", ")), "what has ended cannot be cancelled; 'ferry msg rm' removes a dead letter", nil)
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is %s", l.name, strings.Join(over, ", ")),
+			"what has ended cannot be cancelled; 'ferry msg rm' removes a dead letter", nil)
 	}
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("group %q has no message %s", group, l.name), "leave --group out to find it in any group", nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("group %q has no message %s", group, l.name),
+		"leave --group out to find it in any group", nil)
 }
 
 // cancelIn cancels a message as one group sees it.
@@ -112,7 +118,8 @@ func (s session) cancelIn(ctx context.Context, l located, v driver.Entry) error 
 	}
 }
 
-// cancelRunning tells the process that has a message to drop it: the one whose worker holds it or, where that is not known, each that consumes the group.
+// cancelRunning tells the process that has a message to drop it: the one whose worker holds it or, where that is not
+// known, each that consumes the group.
 func (s session) cancelRunning(ctx context.Context, v driver.Entry) error {
 	all, err := cluster.Members(ctx, s.broker)
 	if err != nil {
@@ -121,21 +128,24 @@ func (s session) cancelRunning(ctx context.Context, v driver.Entry) error {
 	ask := membersWith(all, func(w cluster.WorkerInfo) bool { return w.Instance == v.Instance })
 	if len(ask) == 0 {
 		ask = membersWith(all, func(w cluster.WorkerInfo) bool {
-			return slices.ContainsFunc(w.Handlers, func(h cluster.HandlerInfo) bool { return h.Topic == v.Topic && h.Group == v.Group })
+			return slices.ContainsFunc(w.Handlers,
+				func(h cluster.HandlerInfo) bool { return h.Topic == v.Topic && h.Group == v.Group })
 		})
 	}
 	errs := make([]error, len(ask))
 	var told sync.WaitGroup
 	for i, m := range ask {
 		told.Go(func() {
-			errs[i] = cluster.Tell(ctx, s.broker, m.Name+"/"+m.Incarnation, cluster.Command{Do: cluster.Cancel, Topic: v.Topic, Group: v.Group, ID: v.ID})
+			errs[i] = cluster.Tell(ctx, s.broker, m.Name+"/"+m.Incarnation,
+				cluster.Command{Do: cluster.Cancel, Topic: v.Topic, Group: v.Group, ID: v.ID})
 		})
 	}
 	told.Wait()
 	if slices.Contains(errs, nil) {
 		return nil
 	}
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight in group %s, held by %s, and no process that joined has it", v.ID, v.Group, v.Instance),
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight in group %s, held by %s, and no "+
+		"process that joined has it", v.ID, v.Group, v.Instance),
 		"its process has to join (cluster.Join); 'ferry worker ls' lists those that did", errors.Join(errs...))
 }
 

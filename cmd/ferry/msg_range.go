@@ -9,13 +9,15 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-const rangeLong = `Lists what is in one partition of a topic, oldest first, whatever became of it: from --from on, and before --to.
+const rangeLong = `Lists what is in one partition of a topic, oldest first, whatever became of it: from --from on, and
+before --to.
 
 Where there is more than --limit, standard error says with which --from to go on.`
 
 func newMsgRange(p process) *cobra.Command {
 	c := &cobra.Command{Use: "range TOPIC", Short: "List what is in a partition of a log, settled or not", Long: rangeLong,
-		Example: "  ferry msg range orders\n  ferry msg range orders --partition 3 --from 2026-01-31T15:00:00Z --to 2026-01-31T16:00:00Z --output ndjson"}
+		Example: "  ferry msg range orders\n  ferry msg range orders --partition 3 --from 2026-01-31T15:00:00Z --to " +
+			"2026-01-31T16:00:00Z --output ndjson"}
 	r := newRemote(p, c)
 	var from, to string
 	var q driver.RangeQuery
@@ -60,7 +62,8 @@ func (s session) listRange(ctx context.Context, q driver.RangeQuery) error {
 		s.faults.add(err)
 		rows[i] = viewEntry(q.Topic, plain)
 	}
-	if err := list(s.remote, rangeColumns, rows, fmt.Sprintf("Nothing is in that range of partition %d of topic %s.", q.Partition, q.Topic)); err != nil {
+	if err := list(s.remote, rangeColumns, rows, fmt.Sprintf("Nothing is in that range of partition %d of topic %s.",
+		q.Partition, q.Topic)); err != nil {
 		return err
 	}
 	if !page.Next.IsZero() {

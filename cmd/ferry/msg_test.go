@@ -40,7 +40,8 @@ func TestMsgListPages(t *testing.T) {
 			}
 			break
 		}
-		args = []string{"msg", "ls", "orders", "--limit", "10", "--output", "ndjson", "--group", "default", "--cursor", next[1]}
+		args = []string{"msg", "ls", "orders", "--limit", "10", "--output", "ndjson", "--group", "default", "--cursor",
+			next[1]}
 	}
 	if len(ids) != 25 || ids[0] != "m00" || ids[24] != "m24" {
 		t.Errorf("%v", ids)
@@ -62,7 +63,8 @@ func TestMsgListOfAll(t *testing.T) {
 		t.Errorf("%d rows, %d headers", rows, heads)
 	}
 	var all []entryView
-	if err := json.Unmarshal([]byte(d.ok("msg", "ls", "orders", "--limit", "0", "--output", "json")), &all); err != nil || len(all) != 2500 {
+	if err := json.Unmarshal([]byte(d.ok("msg", "ls", "orders", "--limit", "0", "--output", "json")), &all); err != nil ||
+		len(all) != 2500 {
 		t.Errorf("%d, %v", len(all), err)
 	}
 }
@@ -97,16 +99,20 @@ func TestMsgListOfWhatIsDone(t *testing.T) {
 	d := newDesk(t)
 	d.ok("topic", "create", "orders", "--keep", "1h")
 	d.put(driver.Message{ID: "one", Topic: "orders", Key: "alice", Body: []byte("x")})
-	if err := settleOne(d.driver, "orders", driver.DefaultGroup, driver.Settlement{Outcome: driver.Ack, Took: 1500e6}); err != nil {
+	if err := settleOne(d.driver, "orders", driver.DefaultGroup,
+		driver.Settlement{Outcome: driver.Ack, Took: 1500e6}); err != nil {
 		t.Fatal(err)
 	}
 	year := time.Now().Format("2006-")
 	d.has(d.ok("msg", "ls", "orders", "--state", "done"), "settled", "took", "by", year, "1.5s  desk  x")
-	d.has(d.ok("msg", "show", "orders", "one"), "done in group default", "settled       "+year, "took          1.5s", "by            desk")
+	d.has(d.ok("msg", "show", "orders", "one"), "done in group default", "settled       "+year, "took          1.5s",
+		"by            desk")
 	d.hasNot(d.ok("msg", "show", "orders", "one"), "held by")
 	var all []entryView
-	if err := json.Unmarshal([]byte(d.ok("msg", "ls", "orders", "--state", "done", "--output", "json")), &all); err != nil || len(all) != 1 ||
-		all[0].SettledAt == nil || time.Since(all[0].SettledAt.Time).Abs() > time.Hour || time.Duration(all[0].Took) != 1500*time.Millisecond || all[0].Instance != "desk" {
+	if err := json.Unmarshal([]byte(d.ok("msg", "ls", "orders", "--state", "done", "--output", "json")),
+		&all); err != nil || len(all) != 1 ||
+		all[0].SettledAt == nil || time.Since(all[0].SettledAt.Time).Abs() > time.Hour ||
+		time.Duration(all[0].Took) != 1500*time.Millisecond || all[0].Instance != "desk" {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -116,10 +122,12 @@ func TestMsgGet(t *testing.T) {
 	d := newDesk(t)
 	d.ok("group", "create", "orders", "a")
 	d.ok("group", "create", "orders", "b")
-	ref := d.put(driver.Message{ID: "one", Topic: "orders", Body: []byte("\x00bytes\xff"), Headers: map[string]string{"h": "v"}}).Ref.String()
+	ref := d.put(driver.Message{ID: "one", Topic: "orders", Body: []byte("\x00bytes\xff"),
+		Headers: map[string]string{"h": "v"}}).Ref.String()
 	d.settle("orders", "b", driver.Retry, &driver.Failure{Error: "it failed", Reason: driver.ReasonTimeout, Duration: 5e6})
 	for _, name := range []string{"one", "id:one", ref, "ref:" + ref} {
-		d.has(d.ok("msg", "show", "orders", name), "one  ready in group a", "one  waiting in group b", `body          \x00bytes\xff`, "headers       h=v", "by desk after 5ms: timeout: it failed")
+		d.has(d.ok("msg", "show", "orders", name), "one  ready in group a", "one  waiting in group b",
+			`body          \x00bytes\xff`, "headers       h=v", "by desk after 5ms: timeout: it failed")
 	}
 	if out := d.ok("msg", "show", "orders", "one", "--raw"); out != "\x00bytes\xff" {
 		t.Errorf("raw bytes %q", out)
@@ -128,7 +136,8 @@ func TestMsgGet(t *testing.T) {
 	if err := json.Unmarshal([]byte(d.ok("msg", "show", "orders", "one", "--output", "json")), &views); err != nil {
 		t.Fatal(err)
 	}
-	if len(views) != 2 || views[1].History[0].Error != "it failed" || views[1].Attempt != 2 || views[0].ContentType != "" || string(views[0].BodyBase64) != "\x00bytes\xff" {
+	if len(views) != 2 || views[1].History[0].Error != "it failed" || views[1].Attempt != 2 ||
+		views[0].ContentType != "" || string(views[0].BodyBase64) != "\x00bytes\xff" {
 		t.Errorf("%+v", views)
 	}
 }
@@ -142,7 +151,8 @@ func TestANameThatFitsTwoMessagesIsRefused(t *testing.T) {
 	if first.Ref.String() != "0-1" {
 		t.Fatalf("ref %s", first.Ref)
 	}
-	d.has(d.fails(exitUsage, `"0-2" is the ref of one message and the id of another`, "msg", "rm", "orders", "0-2", "--yes").err, "write ref:0-2 or id:0-2")
+	d.has(d.fails(exitUsage, `"0-2" is the ref of one message and the id of another`, "msg", "rm", "orders", "0-2",
+		"--yes").err, "write ref:0-2 or id:0-2")
 	d.has(d.ok("msg", "show", "orders", "id:0-2"), "by id")
 	d.has(d.ok("msg", "show", "orders", "ref:0-2"), "by ref")
 	d.ok("msg", "rm", "orders", "id:0-2", "--yes")
@@ -165,7 +175,8 @@ func TestMsgRemove(t *testing.T) {
 	if st := d.stats("orders"); st.Groups[0].Ready != 2 || st.Groups[1].Ready != 3 {
 		t.Errorf("%+v", st.Groups)
 	}
-	if out := d.ok("msg", "rm", "orders", "1", "2", "--yes", "--output", "ndjson"); out != "{\"message\":\"1\",\"result\":\"removed\"}\n{\"message\":\"2\",\"result\":\"removed\"}\n" {
+	if out := d.ok("msg", "rm", "orders", "1", "2", "--yes", "--output",
+		"ndjson"); out != "{\"message\":\"1\",\"result\":\"removed\"}\n{\"message\":\"2\",\"result\":\"removed\"}\n" {
 		t.Errorf("printed %q", out)
 	}
 	if st := d.stats("orders"); st.Groups[0].Ready != 1 || st.Groups[1].Ready != 1 {
@@ -176,9 +187,11 @@ func TestMsgRemove(t *testing.T) {
 func TestMsgMove(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.put(driver.Message{ID: "later", Topic: "orders", Body: []byte("old"), Delay: 3600e9, Key: "k", Headers: map[string]string{"a": "1"}})
+	d.put(driver.Message{ID: "later", Topic: "orders", Body: []byte("old"), Delay: 3600e9, Key: "k",
+		Headers: map[string]string{"a": "1"}})
 	d.put(driver.Message{ID: "now", Topic: "orders"})
-	d.has(d.fails(exitFailure, "message now is ready in group default", "msg", "move", "orders", "now").err, "hint: this works on messages that are delayed or held or waiting or dead")
+	d.has(d.fails(exitFailure, "message now is ready in group default", "msg", "move", "orders", "now").err,
+		"hint: this works on messages that are delayed or held or waiting or dead")
 	d.fails(exitUsage, "--delay -1s is negative", "msg", "move", "orders", "later", "--delay=-1s")
 	d.fails(exitUsage, "only one message can be changed", "msg", "move", "orders", "later", "now", "--body", "x")
 	d.fails(exitUsage, "both --body and --file", "msg", "move", "orders", "later", "--body", "x", "--file", "y")
@@ -188,7 +201,8 @@ func TestMsgMove(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"new":1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out := d.ok("msg", "move", "orders", "later", "--file", file, "--header", "b=2", "--priority", "low"); out != "moved  later\n" {
+	if out := d.ok("msg", "move", "orders", "later", "--file", file, "--header", "b=2", "--priority",
+		"low"); out != "moved  later\n" {
 		t.Errorf("printed %q", out)
 	}
 	got, err := d.driver.Get(t.Context(), driver.Target{Topic: "orders", ID: "later"})
@@ -196,7 +210,8 @@ func TestMsgMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got[0]
-	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, e.Headers); diff != "" || e.State != driver.StateReady || string(e.Body) != `{"new":1}` ||
+	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, e.Headers); diff != "" || e.State != driver.StateReady ||
+		string(e.Body) != `{"new":1}` ||
 		e.Key != "k" || e.ContentType != "application/json" || e.Priority != driver.Low {
 		t.Errorf("%s %+v", diff, e.Message)
 	}

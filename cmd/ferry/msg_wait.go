@@ -12,15 +12,17 @@ import (
 	"github.com/ferrymq/ferry/result"
 )
 
-const msgWaitLong = `Waits until a message has been handled by a group, and prints what the handler returned. It needs a handler whose results are
-kept (result.Keep): see docs/results.md. The id is that of the receipt, as 'ferry pub --output json' prints it.
+const msgWaitLong = `Waits until a message has been handled by a group, and prints what the handler returned. It needs
+a handler whose results are kept (result.Keep): see docs/results.md. The id is that of the receipt, as 'ferry pub
+--output json' prints it.
 
-It fails if the message became a dead letter, was cancelled or dropped, or has not ended within --timeout; with --output json its status is printed
-all the same.`
+It fails if the message became a dead letter, was cancelled or dropped, or has not ended within --timeout; with
+--output json its status is printed all the same.`
 
 func newMsgWait(p process) *cobra.Command {
 	c := &cobra.Command{Use: "wait TOPIC GROUP ID", Short: "Wait for the result of a message", Long: msgWaitLong,
-		Example: "  ferry msg wait reports default 0198c0de-0000-7000-8000-000000000001\n  ferry msg wait reports default order-42 --timeout 5m --output json\n  ferry msg wait reports default order-42 --raw > report.pdf"}
+		Example: "  ferry msg wait reports default 0198c0de-0000-7000-8000-000000000001\n  ferry msg wait reports default " +
+			"order-42 --timeout 5m --output json\n  ferry msg wait reports default order-42 --raw > report.pdf"}
 	r := newRemote(p, c)
 	var timeout time.Duration
 	var raw bool
@@ -31,7 +33,8 @@ func newMsgWait(p process) *cobra.Command {
 		if timeout < 0 {
 			return usage(fmt.Sprintf("--timeout %v is negative", timeout), "use 30s, or 0 to look once")
 		}
-		return r.with(c.Context(), func(s session) error { return s.await(c.Context(), args[0], args[1], args[2], timeout, raw) })
+		return r.with(c.Context(),
+			func(s session) error { return s.await(c.Context(), args[0], args[1], args[2], timeout, raw) })
 	}
 	return c
 }
@@ -58,7 +61,8 @@ func (s session) await(ctx context.Context, topic, group, id string, timeout tim
 	return err
 }
 
-func (s session) statusWithin(ctx context.Context, topic, group, id string, timeout time.Duration) (result.Status, error) {
+func (s session) statusWithin(ctx context.Context, topic, group, id string, timeout time.Duration) (result.Status,
+	error) {
 	if timeout == 0 {
 		return result.Get(ctx, s.broker, topic, group, id)
 	}
@@ -71,7 +75,8 @@ func (s session) statusWithin(ctx context.Context, topic, group, id string, time
 func failedAs(s result.Status) error {
 	switch s.State {
 	case result.Failed:
-		return failure(fmt.Sprintf("the message failed at attempt %d: %s", s.Attempt, s.Error), "see its dead letter with 'ferry dlq ls'")
+		return failure(fmt.Sprintf("the message failed at attempt %d: %s", s.Attempt, s.Error),
+			"see its dead letter with 'ferry dlq ls'")
 	case result.Cancelled:
 		return failure("the message was cancelled or dropped: "+s.Error, "publish it again if it is still wanted")
 	}
@@ -100,7 +105,8 @@ type progressView struct {
 }
 
 func viewStatus(topic, group, id string, s result.Status) statusView {
-	v := statusView{Topic: topic, Group: group, ID: id, State: s.State, Attempt: s.Attempt, Error: s.Error, ContentType: s.ContentType, At: jsontime.At(s.At)}
+	v := statusView{Topic: topic, Group: group, ID: id, State: s.State, Attempt: s.Attempt, Error: s.Error,
+		ContentType: s.ContentType, At: jsontime.At(s.At)}
 	if s.Progress != (result.Step{}) {
 		v.Progress = &progressView{s.Progress.Done, s.Progress.Total, s.Progress.Note}
 	}

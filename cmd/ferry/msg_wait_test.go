@@ -53,17 +53,20 @@ func TestMsgWait(t *testing.T) {
 	if out := d.ok("msg", "wait", "reports", "default", "good"); out != "{\"total\":42}\n" {
 		t.Errorf("it prints %q", out)
 	}
-	for _, want := range []string{`"state": "done"`, `"attempt": 1`, `"body": "{\"total\":42}"`, `"content_type": "application/json"`, `"at": "`} {
+	for _, want := range []string{`"state": "done"`, `"attempt": 1`, `"body": "{\"total\":42}"`,
+		`"content_type": "application/json"`, `"at": "`} {
 		if out := d.ok("msg", "wait", "reports", "default", "good", "--output", "json"); !strings.Contains(out, want) {
 			t.Errorf("the JSON has no %s:\n%s", want, out)
 		}
 	}
 	d.fails(exitFailure, "the message failed at attempt 1: no such customer", "msg", "wait", "reports", "default", "bad")
-	if r := d.run("msg", "wait", "reports", "default", "bad", "--output", "json"); r.code != exitFailure || !strings.Contains(r.out, `"error": "no such customer"`) {
+	if r := d.run("msg", "wait", "reports", "default", "bad", "--output", "json"); r.code != exitFailure ||
+		!strings.Contains(r.out, `"error": "no such customer"`) {
 		t.Errorf("%+v", r)
 	}
 	d.fails(exitFailure, "the message was cancelled or dropped: out of date", "msg", "wait", "reports", "default", "gone")
-	if out := d.ok("msg", "wait", "reports", "default", "bytes"); out != "done, with 2 bytes that are no text: use --raw\n" {
+	out := d.ok("msg", "wait", "reports", "default", "bytes")
+	if out != "done, with 2 bytes that are no text: use --raw\n" {
 		t.Errorf("it prints %q", out)
 	}
 	if out := d.ok("msg", "wait", "reports", "default", "bytes", "--raw"); out != "\xff\xfe" {
@@ -73,6 +76,7 @@ func TestMsgWait(t *testing.T) {
 	if out := d.ok("msg", "wait", "reports", "default", "slow", "--timeout", "0"); out != "running, 1 of 2 rows\n" {
 		t.Errorf("it prints %q", out)
 	}
-	d.fails(exitNotFound, "neither a result nor the message", "msg", "wait", "reports", "default", "other", "--timeout", "0")
+	d.fails(exitNotFound, "neither a result nor the message", "msg", "wait", "reports", "default", "other", "--timeout",
+		"0")
 	d.fails(exitUsage, "--timeout -1s is negative", "msg", "wait", "reports", "default", "good", "--timeout", "-1s")
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Live messages are searched in the language of dead letters: every match is found once, page by page, whatever lies between.
+// Live messages are searched in the language of dead letters: every match is found once, page by page, whatever lies
+// between.
 func TestMsgSearch(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	for i := range 2500 {
-		d.put(driver.Message{ID: fmt.Sprintf("m%04d", i), Topic: "orders", Key: fmt.Sprintf("user-%d", i%100), Body: fmt.Appendf(nil, `{"total":%d}`, i)})
+		d.put(driver.Message{ID: fmt.Sprintf("m%04d", i), Topic: "orders", Key: fmt.Sprintf("user-%d", i%100),
+			Body: fmt.Appendf(nil, `{"total":%d}`, i)})
 	}
 	const where = `key == "user-7" and json.total > 100` // 24 of them
 	cursor := regexp.MustCompile(`--group default --cursor (\S+)\n`)
@@ -63,11 +65,13 @@ func TestMsgSearchOfFailures(t *testing.T) {
 	}
 	for i, text := range []string{"billing answered 503", "no route"} {
 		failure := &driver.Failure{Reason: driver.ReasonDownstream, Error: text}
-		if err := sub.Settle(ctx, []driver.Settlement{{Delivery: ds[i], Outcome: driver.Retry, After: time.Hour, Failure: failure}})[0]; err != nil {
+		if err := sub.Settle(ctx,
+			[]driver.Settlement{{Delivery: ds[i], Outcome: driver.Retry, After: time.Hour, Failure: failure}})[0]; err != nil {
 			t.Fatal(err)
 		}
 	}
-	out := d.ok("msg", "ls", "orders", "--state", "waiting", "--where", `attempts == 1 and reason == "downstream_error" and error contains "503"`, "--output", "ndjson")
+	out := d.ok("msg", "ls", "orders", "--state", "waiting", "--where",
+		`attempts == 1 and reason == "downstream_error" and error contains "503"`, "--output", "ndjson")
 	if strings.Count(out, "\n") != 1 || !strings.Contains(out, `"id":"a"`) {
 		t.Errorf("found %s", out)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/ferrymq/ferry/notify"
 )
 
-const notifyLong = `Notifications lie in the broker, and are sent by processes that run a hub: ferry serve with channels
-in ferry.yaml, or a program with a notify.Hub. These commands queue one for them, without needing their
-secrets, show what became of it, wait for it, and call it back. What was not delivered is a dead letter:
-see 'ferry dlq ls notifications'.`
+const notifyLong = `Notifications lie in the broker, and are sent by processes that run a hub: ferry serve with
+channels in ferry.yaml, or a program with a notify.Hub. These commands queue one for them, without needing their
+secrets, show what became of it, wait for it, and call it back. What was not delivered is a dead letter: see 'ferry
+dlq ls notifications'.`
 
 const notifyExample = `  ferry notify channels         what can be sent to, and how the last sends ended
   ferry notify test slack ops   does it arrive?

@@ -13,9 +13,10 @@ import (
 	"github.com/ferrymq/ferry/operation/kinds"
 )
 
-const operationLong = `Operations are long work over many messages that lies in the broker until somebody has done it: dlq retry, rm, expire and export
-with --background, msg rm and msg move with --all --background. Whoever runs 'ferry operation run', or a program with an
-operation.Worker, does them. One whose process is killed is gone on with by the next.`
+const operationLong = `Operations are long work over many messages that lies in the broker until somebody has done it:
+dlq retry, rm, expire and export with --background, msg rm and msg move with --all --background. Whoever runs 'ferry
+operation run', or a program with an operation.Worker, does them. One whose process is killed is gone on with by the
+next.`
 
 const operationExample = `  ferry operation ls
   ferry operation watch 1JCV8M2QK7TZA4
@@ -51,12 +52,14 @@ func (r *remote) withOperations(ctx context.Context, work func(s session, q *ope
 
 // newOperationList lists operations whose kind begins so.
 func newOperationList(p process, prefix string) *cobra.Command {
-	c := &cobra.Command{Use: "ls", Short: "List what waits, runs, or ended in the last week", Long: operationLong, Example: "  ferry operation ls\n  ferry operation ls --open --output ndjson"}
+	c := &cobra.Command{Use: "ls", Short: "List what waits, runs, or ended in the last week", Long: operationLong,
+		Example: "  ferry operation ls\n  ferry operation ls --open --output ndjson"}
 	r := newRemote(p, c)
 	query := operation.Query{Prefix: prefix, Limit: 1000}
 	c.Flags().BoolVar(&query.Open, "open", false, "leave out those that have ended")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return r.withOperations(c.Context(), func(s session, q *operation.Queue) error { return s.listOperations(c.Context(), q, query) })
+		return r.withOperations(c.Context(),
+			func(s session, q *operation.Queue) error { return s.listOperations(c.Context(), q, query) })
 	}
 	return c
 }
@@ -75,7 +78,8 @@ func (s session) noteOldJobs(ctx context.Context) {
 		n += g.Ready + g.Waiting + g.Inflight
 	}
 	if n > 0 {
-		s.notef("%d jobs of an earlier version lie in topic %s, and are not done any more: submit them again, and remove them with 'ferry topic rm %s'", n, oldJobs, oldJobs)
+		s.notef("%d jobs of an earlier version lie in topic %s, and are not done any more: submit them again, and remove "+
+			"them with 'ferry topic rm %s'", n, oldJobs, oldJobs)
 	}
 }
 
@@ -99,7 +103,8 @@ func (s session) listOperations(ctx context.Context, q *operation.Queue, query o
 }
 
 func newOperationShow(p process) *cobra.Command {
-	c := &cobra.Command{Use: "show ID", Short: "Show everything about one operation", Example: "  ferry operation show 1JCV8M2QK7TZA4"}
+	c := &cobra.Command{Use: "show ID", Short: "Show everything about one operation",
+		Example: "  ferry operation show 1JCV8M2QK7TZA4"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.withOperations(c.Context(), func(s session, q *operation.Queue) error {
@@ -115,7 +120,8 @@ func newOperationShow(p process) *cobra.Command {
 }
 
 func newOperationCancel(p process) *cobra.Command {
-	c := &cobra.Command{Use: "cancel ID", Short: "End an operation; what it has done stays done", Example: "  ferry operation cancel 1JCV8M2QK7TZA4"}
+	c := &cobra.Command{Use: "cancel ID", Short: "End an operation; what it has done stays done",
+		Example: "  ferry operation cancel 1JCV8M2QK7TZA4"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.withOperations(c.Context(), func(s session, q *operation.Queue) error {
@@ -138,13 +144,15 @@ func newOperationCancel(p process) *cobra.Command {
 }
 
 func newOperationRun(p process) *cobra.Command {
-	c := &cobra.Command{Use: "run", Short: "Do what lies in the broker, until nothing is left", Long: operationLong + "\n\nIt may run on several machines at once: an operation is done by one at a time.",
+	c := &cobra.Command{Use: "run", Short: "Do what lies in the broker, until nothing is left",
+		Long:    operationLong + "\n\nIt may run on several machines at once: an operation is done by one at a time.",
 		Example: "  ferry operation run\n  ferry operation run --forever --export-dir /var/lib/ferry/exports"}
 	r := newRemote(p, c)
 	var forever bool
 	var exports string
 	c.Flags().BoolVar(&forever, "forever", false, "wait for more")
-	c.Flags().StringVar(&exports, "export-dir", "", "a directory for the files of exports (default: exports are left to others)")
+	c.Flags().StringVar(&exports, "export-dir", "", "a directory for the files of exports (default: exports are left to "+
+		"others)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkExportDir(exports); err != nil {
 			return err
@@ -192,7 +200,8 @@ type submitted struct {
 }
 
 // submit puts an operation into the broker, after it was counted and confirmed, and says how to follow it.
-func (s session) submit(ctx context.Context, q *operation.Queue, req operation.Request, matched int64, what string) error {
+func (s session) submit(ctx context.Context, q *operation.Queue, req operation.Request, matched int64,
+	what string) error {
 	if who, err := user.Current(); err == nil {
 		req.By = printable(who.Username)
 	}
@@ -205,7 +214,8 @@ func (s session) submit(ctx context.Context, q *operation.Queue, req operation.R
 		run += " --export-dir DIR"
 	}
 	return s.one(submitted{op.ID, op.Kind, matched}, func() error {
-		return s.sayf("operation %s will %s: see 'ferry operation watch %s', and '%s' if no program has a worker", op.ID, what, op.ID, run)
+		return s.sayf("operation %s will %s: see 'ferry operation watch %s', and '%s' if no program has a worker", op.ID,
+			what, op.ID, run)
 	})
 }
 
@@ -216,11 +226,14 @@ func count(ctx context.Context, q *operation.Queue, req operation.Request) (oper
 }
 
 func newOperationWatch(p process) *cobra.Command {
-	c := &cobra.Command{Use: "watch ID", Short: "Follow an operation until it ends", Long: "Shows how far an operation is until it has ended: as a bar on a terminal, and otherwise as a line for each change. It fails if\nthe operation does.",
+	c := &cobra.Command{Use: "watch ID", Short: "Follow an operation until it ends", Long: "Shows how far an operation " +
+		"is until it has ended: as a bar on a terminal, and otherwise as a line for each change. It fails if\nthe " +
+		"operation does.",
 		Example: "  ferry operation watch 1JCV8M2QK7TZA4\n  ferry operation watch 1JCV8M2QK7TZA4 --output ndjson"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return r.withOperations(c.Context(), func(s session, q *operation.Queue) error { return s.watchOperation(c.Context(), q, args[0]) })
+		return r.withOperations(c.Context(),
+			func(s session, q *operation.Queue) error { return s.watchOperation(c.Context(), q, args[0]) })
 	}
 	return c
 }

@@ -23,7 +23,8 @@ func (d *desk) submitted(out string) string {
 	return m[1]
 }
 
-// Messages are removed and rescheduled by a condition: counted, here or in the background; operations are listed, shown, watched, done and cancelled.
+// Messages are removed and rescheduled by a condition: counted, here or in the background; operations are listed,
+// shown, watched, done and cancelled.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -31,16 +32,19 @@ func TestOperations(t *testing.T) {
 	for _, id := range []string{"a1", "a2", "b1"} {
 		d.ok("pub", "mails", id, "--id", id, "--key", id[:1], "--delay", "1h")
 	}
-	d.has(d.ok("msg", "rm", "mails", "--all", "--where", `key == "a"`, "--dry-run"), "would remove 2 messages of topic mails")
+	d.has(d.ok("msg", "rm", "mails", "--all", "--where", `key == "a"`, "--dry-run"),
+		"would remove 2 messages of topic mails")
 	d.fails(exitUsage, "nobody can be asked", "msg", "rm", "mails", "--all")
-	id := d.submitted(d.ok("msg", "rm", "mails", "--all", "--state", "delayed", "--where", `key == "a"`, "--background", "--yes"))
+	id := d.submitted(d.ok("msg", "rm", "mails", "--all", "--state", "delayed", "--where", `key == "a"`, "--background",
+		"--yes"))
 	d.has(d.ok("operation", "ls", "--open"), id, "waiting", "messages.purge")
 	d.has(d.ok("operation", "run"), id, "done")
 	d.hasNot(d.ok("operation", "ls", "--open"), id)
 	d.has(d.ok("operation", "show", id), id, "messages.purge", "done", "taken", "1 times", "2 done")
 	d.has(d.ok("operation", "watch", id), "done", "2 done, 0 skipped")
 	var v operationView
-	if err := json.Unmarshal([]byte(d.ok("operation", "show", id, "--output", "json")), &v); err != nil || v.State != "done" || v.Done != 2 || v.Submitted == nil || v.Ended == nil {
+	if err := json.Unmarshal([]byte(d.ok("operation", "show", id, "--output", "json")), &v); err != nil ||
+		v.State != "done" || v.Done != 2 || v.Submitted == nil || v.Ended == nil {
 		t.Errorf("%+v %v", v, err)
 	}
 	d.fails(exitFailure, "is done since", "operation", "cancel", id)
@@ -52,7 +56,8 @@ func TestOperations(t *testing.T) {
 	d.has(d.ok("operation", "cancel", second), "operation "+second+" is cancelled")
 	d.fails(exitFailure, "is cancelled since", "operation", "cancel", second)
 	d.has(d.ok("operation", "run"), second, "cancelled")
-	d.has(d.ok("msg", "rm", "mails", "--all", "--group", "default", "--yes"), "removed 1 messages of topic mails, skipped 0")
+	d.has(d.ok("msg", "rm", "mails", "--all", "--group", "default", "--yes"),
+		"removed 1 messages of topic mails, skipped 0")
 }
 
 // What is wrong is told before anything is opened, and how to mend it.

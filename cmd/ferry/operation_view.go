@@ -34,8 +34,10 @@ type operationView struct {
 }
 
 func viewOperation(op operation.Operation) operationView {
-	return operationView{Operation: op.ID, Kind: op.Kind, Args: op.Args, State: string(op.State), Cancelling: op.Cancelling, DryRun: op.DryRun, By: op.By, Worker: op.Worker, Takes: op.Takes,
-		Submitted: jsontime.At(op.Submitted), Started: jsontime.At(op.Started), Ended: jsontime.At(op.Ended), Phase: op.Phase, Scanned: op.Scanned, Total: op.Total, Done: op.Done,
+	return operationView{Operation: op.ID, Kind: op.Kind, Args: op.Args, State: string(op.State),
+		Cancelling: op.Cancelling, DryRun: op.DryRun, By: op.By, Worker: op.Worker, Takes: op.Takes,
+		Submitted: jsontime.At(op.Submitted), Started: jsontime.At(op.Started), Ended: jsontime.At(op.Ended), Phase: op.Phase,
+		Scanned: op.Scanned, Total: op.Total, Done: op.Done,
 		Skipped: op.Skipped, Why: op.Why, Problem: op.Problem}
 }
 
@@ -59,7 +61,8 @@ func (v operationView) progress() string {
 	if v.Cancelling {
 		state = "cancelling"
 	}
-	line := fmt.Sprintf("%s%s  %s done, %s skipped", bar(v.Scanned, v.Total), state, grouped(int(v.Done)), grouped(int(v.Skipped)))
+	line := fmt.Sprintf("%s%s  %s done, %s skipped", bar(v.Scanned, v.Total), state, grouped(int(v.Done)),
+		grouped(int(v.Skipped)))
 	if v.Phase != "" && state == string(operation.Running) {
 		line += ", " + v.Phase
 	}
@@ -74,8 +77,10 @@ func (s session) showOperation(v operationView) error {
 	if err := s.sayf("%s  %s", v.Operation, v.progress()); err != nil {
 		return err
 	}
-	if err := s.fields(field{"kind", v.Kind}, field{"arguments", string(v.Args)}, field{"by", v.By}, field{"submitted", clock(v.Submitted)}, field{"started", clock(v.Started)},
-		field{"ended", clock(v.Ended)}, field{"worker", v.Worker}, field{"taken", fmt.Sprintf("%d times", v.Takes)}, field{"scanned", fmt.Sprintf("%d of %d", v.Scanned, v.Total)}); err != nil {
+	if err := s.fields(field{"kind", v.Kind}, field{"arguments", string(v.Args)}, field{"by", v.By},
+		field{"submitted", clock(v.Submitted)}, field{"started", clock(v.Started)},
+		field{"ended", clock(v.Ended)}, field{"worker", v.Worker}, field{"taken", fmt.Sprintf("%d times", v.Takes)},
+		field{"scanned", fmt.Sprintf("%d of %d", v.Scanned, v.Total)}); err != nil {
 		return err
 	}
 	for _, why := range slices.Sorted(maps.Keys(v.Why)) {

@@ -25,7 +25,8 @@ func TestOwnTopics(t *testing.T) {
 func TestLeftoverJobs(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	if _, err := d.driver.Publish(t.Context(), []*driver.Message{{ID: "job", OwnID: true, Topic: oldJobs, Body: []byte("{}")}}, driver.PublishOptions{}); err != nil {
+	if _, err := d.driver.Publish(t.Context(), []*driver.Message{
+		{ID: "job", OwnID: true, Topic: oldJobs, Body: []byte("{}")}}, driver.PublishOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	d.has(d.run("operation", "ls").err, "1 jobs of an earlier version", "ferry topic rm ferry.letterjobs")

@@ -17,10 +17,14 @@ const parseErrorsExample = `  ferry parse-errors ls
   ferry parse-errors export > found.ndjson`
 
 func newParseErrors(p process) *cobra.Command {
-	return newNoun("parse-errors", "List, show, requeue, move, export and remove what could not be decoded", parseErrorsExample,
-		newLettersList(p, badStore, invalidColumns, "  ferry parse-errors ls\n  ferry parse-errors ls orders --output ndjson\n  ferry parse-errors ls --group-by error"),
-		newLettersShow(p, badStore, "Show why something could not be decoded, or its bytes", "  ferry parse-errors show orders 0-42\n  ferry parse-errors show orders 0-42 --raw > found.bin"),
-		newParseErrorsRequeue(p), newLettersMove(p, badStore), newLettersRemove(p, badStore), newLettersExport(p, badStore), newLettersImport(p, badStore), newLettersExpire(p, badStore))
+	return newNoun("parse-errors", "List, show, requeue, move, export and remove what could not be decoded",
+		parseErrorsExample,
+		newLettersList(p, badStore, invalidColumns, "  ferry parse-errors ls\n  ferry parse-errors ls orders --output "+
+			"ndjson\n  ferry parse-errors ls --group-by error"),
+		newLettersShow(p, badStore, "Show why something could not be decoded, or its bytes",
+			"  ferry parse-errors show orders 0-42\n  ferry parse-errors show orders 0-42 --raw > found.bin"),
+		newParseErrorsRequeue(p), newLettersMove(p, badStore), newLettersRemove(p, badStore), newLettersExport(p, badStore),
+		newLettersImport(p, badStore), newLettersExpire(p, badStore))
 }
 
 var invalidColumns = []column[entryView]{
@@ -33,8 +37,10 @@ var invalidColumns = []column[entryView]{
 }
 
 func newParseErrorsRequeue(p process) *cobra.Command {
-	c := &cobra.Command{Use: "requeue TOPIC [MESSAGE...]", Short: "Publish what could not be decoded, with the content you give",
-		Example: "  ferry parse-errors requeue orders 0-42 --body '{\"id\":42}'\n  ferry parse-errors requeue orders 0-42 --file mended.json --key alice\n  ferry parse-errors requeue orders --all --keep-body --dry-run",
+	c := &cobra.Command{Use: "requeue TOPIC [MESSAGE...]", Short: "Publish what could not be decoded, with the content " +
+		"you give",
+		Example: "  ferry parse-errors requeue orders 0-42 --body '{\"id\":42}'\n  ferry parse-errors requeue orders 0-42 " +
+			"--file mended.json --key alice\n  ferry parse-errors requeue orders --all --keep-body --dry-run",
 		Long: `Replaces what could not be decoded by a message with the body, key and headers you give, in one step.
 'ferry parse-errors show --raw' gives you the bytes to start from. --keep-body takes them as they are, for
 bytes that another program put there without an envelope.
@@ -50,7 +56,8 @@ bytes that another program put there without an envelope.
 	onlyOnCommandLine(c.Flags(), "keep-body")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !keep && f.patch == "" && !f.move.body.given(c.Flags()) {
-			return usage("the mended body is missing", "give it with --body, --file or --patch, or take the bytes with --keep-body; 'ferry parse-errors show --raw' writes them")
+			return usage("the mended body is missing", "give it with --body, --file or --patch, or take the bytes with "+
+				"--keep-body; 'ferry parse-errors show --raw' writes them")
 		}
 		if err := b.check(args[1:]); err != nil {
 			return err

@@ -27,7 +27,8 @@ func (p *progress) show(read int64, messages int) {
 		return
 	}
 	p.drawn = time.Now()
-	p.terminal.draw(bar(read, p.total) + fmt.Sprintf("%s messages, %s/s", grouped(messages), grouped(int(float64(messages)/time.Since(p.begin).Seconds()))))
+	p.terminal.draw(bar(read, p.total) + fmt.Sprintf("%s messages, %s/s", grouped(messages),
+		grouped(int(float64(messages)/time.Since(p.begin).Seconds()))))
 }
 
 const barWidth = 30

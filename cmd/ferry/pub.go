@@ -49,7 +49,8 @@ type pubOptions struct {
 
 func newPub(p process) *cobra.Command {
 	var o pubOptions
-	c := &cobra.Command{Use: "pub TOPIC [BODY...]", Short: "Publish messages: from arguments, or NDJSON from standard input", Long: pubLong, Example: pubExample}
+	c := &cobra.Command{Use: "pub TOPIC [BODY...]", Short: "Publish messages: from arguments, or NDJSON from standard " +
+		"input", Long: pubLong, Example: pubExample}
 	r := newRemote(p, c)
 	r.begins = true
 	o.flags(c.Flags())
@@ -75,11 +76,13 @@ func (o *pubOptions) flags(f *pflag.FlagSet) {
 	o.content.add(f)
 	f.StringVar(&o.id, "id", "", "the id of the message (default: a new one)")
 	f.DurationVar(&o.delay, "delay", 0, "due this long from now, 10s for example")
-	f.StringVar(&o.at, "at", "", "due at this time: 2026-01-31T15:04:05Z, or '2026-01-31 15:04' in local time; at the latest 2262-04-11")
+	f.StringVar(&o.at, "at", "", "due at this time: 2026-01-31T15:04:05Z, or '2026-01-31 15:04' in local time; at the "+
+		"latest 2262-04-11")
 	f.DurationVar(&o.ttl, "ttl", 0, "removed this long from now if it is not handled by then (default: never)")
 	f.StringVar(&o.dedup, "dedup", "", "publishes with the same text here, within --dedup-window, are one message")
 	f.DurationVar(&o.dedupWindow, "dedup-window", 10*time.Minute, "how long --dedup is remembered, up to 168h")
-	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try it; 2147483647: without end (default: as they are set up)")
+	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try it; 2147483647: without end (default: as they "+
+		"are set up)")
 	onlyOnCommandLine(f, "ndjson", "id", "delay", "at", "ttl", "dedup", "dedup-window", "max-attempts")
 }
 
@@ -93,7 +96,8 @@ func (o pubOptions) template(f *pflag.FlagSet, topic string, bodies []string) (*
 	case o.ndjson && len(bodies) > 0:
 		return nil, usage("both --ndjson and a BODY are given", "use one of them")
 	case !o.ndjson && len(bodies) == 0:
-		return nil, usage("there is nothing to publish", "give a BODY, - for standard input, or --ndjson; see 'ferry pub --help'")
+		return nil, usage("there is nothing to publish", "give a BODY, - for standard input, or --ndjson; see 'ferry pub "+
+			"--help'")
 	case o.id != "" && (o.ndjson || len(bodies) > 1):
 		return nil, usage("--id names one message, and there may be more", `with --ndjson give each line its "id"`)
 	case o.batch < 1 || o.batch > 1000:
@@ -106,7 +110,8 @@ func (o pubOptions) template(f *pflag.FlagSet, topic string, bodies []string) (*
 	if err := driver.CheckTopic(topic); err != nil {
 		return nil, err
 	}
-	m := &driver.Message{Topic: topic, ID: o.id, Delay: o.delay, TTL: o.ttl, DedupID: o.dedup, DedupWindow: o.dedupWindow, MaxAttempts: o.maxAttempts}
+	m := &driver.Message{Topic: topic, ID: o.id, Delay: o.delay, TTL: o.ttl, DedupID: o.dedup, DedupWindow: o.dedupWindow,
+		MaxAttempts: o.maxAttempts}
 	if o.at != "" {
 		var err error
 		if m.At, err = parseTime(o.at); err != nil {

@@ -80,7 +80,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLine:
-			return nil, usage(fmt.Sprintf("it is longer than %d MiB", maxLine>>20), "store large data elsewhere and publish a reference to it")
+			return nil, usage(fmt.Sprintf("it is longer than %d MiB", maxLine>>20),
+				"store large data elsewhere and publish a reference to it")
 		case err == nil || !errors.Is(err, bufio.ErrBufferFull):
 			return line, err
 		}
@@ -93,7 +94,8 @@ func parseLine(template *driver.Message, text []byte) (*driver.Message, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return nil, usage(fmt.Sprintf("it is not a message: %v", err), "each line is a JSON object; 'ferry pub --help' lists its fields")
+		return nil, usage(fmt.Sprintf("it is not a message: %v", err),
+			"each line is a JSON object; 'ferry pub --help' lists its fields")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, usage("there is something behind the message", "write one JSON object on each line")

@@ -39,7 +39,8 @@ func (d *desk) bodies(topic string, state driver.State) []string {
 func TestPubArguments(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	out := d.ok("pub", "orders", `{"id":1,"name":"世界"}`, "--id", "one", "--key", "alice", "--priority", "high", "--header", "tenant=a", "--header", "x=y=z",
+	out := d.ok("pub", "orders", `{"id":1,"name":"世界"}`, "--id", "one", "--key", "alice", "--priority", "high", "--header",
+		"tenant=a", "--header", "x=y=z",
 		"--ttl", "24h", "--dedup", "d1", "--max-attempts", "3", "--delay", "10s")
 	if out != "one  orders  delivers in 10s\n" {
 		t.Errorf("printed %q", out)
@@ -50,8 +51,9 @@ func TestPubArguments(t *testing.T) {
 	}
 	m := got[0].Message
 	m.PublishedAt = time.Time{}
-	want := &driver.Message{ID: "one", Topic: "orders", Key: "alice", Body: []byte(`{"id":1,"name":"世界"}`), ContentType: "application/json",
-		Headers: map[string]string{"tenant": "a", "x": "y=z"}, Priority: driver.High, MaxAttempts: 3}
+	want := &driver.Message{ID: "one", Topic: "orders", Key: "alice", Body: []byte(`{"id":1,"name":"世界"}`),
+		ContentType: "application/json",
+		Headers:     map[string]string{"tenant": "a", "x": "y=z"}, Priority: driver.High, MaxAttempts: 3}
 	m.OwnID, m.TTL, m.Delay, m.DedupID, m.DedupWindow = false, 0, 0, "", 0 // not kept by every driver
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Error(diff)
@@ -68,7 +70,8 @@ func TestPubArguments(t *testing.T) {
 		t.Error(diff)
 	}
 	var v receiptView
-	if err := json.Unmarshal([]byte(d.ok("pub", "orders", "x", "--output", "ndjson")), &v); err != nil || v.ID == "" || v.Ref == "" || v.Topic != "orders" {
+	if err := json.Unmarshal([]byte(d.ok("pub", "orders", "x", "--output", "ndjson")), &v); err != nil || v.ID == "" ||
+		v.Ref == "" || v.Topic != "orders" {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -117,9 +120,12 @@ func TestPubLines(t *testing.T) {
 		t.Errorf("printed %q", out)
 	}
 	for id, want := range map[string]driver.Message{
-		"1": {Key: "flag", Body: []byte("text"), ContentType: "application/octet-stream", Headers: map[string]string{"a": "1", "b": "2"}},
-		"2": {Key: "own", Body: []byte(`{"a": [1, 2]}`), ContentType: "application/x+json", Headers: map[string]string{"a": "1"}, Priority: driver.Urgent},
-		"3": {Key: "flag", Body: []byte("\x00\xff"), ContentType: "application/octet-stream", Headers: map[string]string{"a": "1"}, MaxAttempts: 2},
+		"1": {Key: "flag", Body: []byte("text"), ContentType: "application/octet-stream",
+			Headers: map[string]string{"a": "1", "b": "2"}},
+		"2": {Key: "own", Body: []byte(`{"a": [1, 2]}`), ContentType: "application/x+json",
+			Headers: map[string]string{"a": "1"}, Priority: driver.Urgent},
+		"3": {Key: "flag", Body: []byte("\x00\xff"), ContentType: "application/octet-stream",
+			Headers: map[string]string{"a": "1"}, MaxAttempts: 2},
 		"4": {Key: "flag", ContentType: "application/octet-stream", Headers: map[string]string{"a": "1"}},
 	} {
 		got, err := d.driver.Get(t.Context(), driver.Target{Topic: "orders", ID: id})
@@ -127,7 +133,8 @@ func TestPubLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := got[0].Message
-		have := driver.Message{Key: m.Key, Body: m.Body, ContentType: m.ContentType, Headers: m.Headers, Priority: m.Priority, MaxAttempts: m.MaxAttempts}
+		have := driver.Message{Key: m.Key, Body: m.Body, ContentType: m.ContentType, Headers: m.Headers, Priority: m.Priority,
+			MaxAttempts: m.MaxAttempts}
 		if len(have.Body) == 0 {
 			have.Body = nil
 		}
@@ -178,7 +185,8 @@ func TestPubSaysHowMuchOfARefusedBatchIsStored(t *testing.T) {
 	}
 	d.in = strings.NewReader(in.String())
 	r := d.fails(exitFailure, "line 4: ", "pub", "orders", "--ndjson", "--batch", "2")
-	d.has(r.err, "published 3 messages, all up to line 2; of lines 3 to 4, 1 are published, 1 are not, and of 0 nobody knows; nothing after them\n", "reached its bound")
+	d.has(r.err, "published 3 messages, all up to line 2; of lines 3 to 4, 1 are published, 1 are not, and of 0 nobody "+
+		"knows; nothing after them\n", "reached its bound")
 }
 
 // What trickles in is published as it comes, not when a batch is full; and an interrupt ends the wait for more.
@@ -247,7 +255,8 @@ func (unsure) Publish(_ context.Context, ms []*driver.Message, _ driver.PublishO
 func TestBar(t *testing.T) {
 	t.Parallel()
 	for done, want := range map[int64]string{
-		0: "[..............................]   0 %  ", 50: "[###############...............]  50 %  ", 100: "[##############################] 100 %  ", 120: "[##############################] 100 %  ",
+		0: "[..............................]   0 %  ", 50: "[###############...............]  50 %  ",
+		100: "[##############################] 100 %  ", 120: "[##############################] 100 %  ",
 	} {
 		if got := bar(done, 100); got != want {
 			t.Errorf("bar(%d) = %q", done, got)
@@ -259,7 +268,8 @@ func TestBar(t *testing.T) {
 }
 
 func FuzzParseLine(f *testing.F) {
-	for _, s := range []string{`{"body":"x"}`, `{"body":{"a":1},"headers":{"a":"b"},"delay":"1s"}`, `{"body_base64":"eA==","at":"2026-01-02 15:04"}`, `[`, `{"body":null}`} {
+	for _, s := range []string{`{"body":"x"}`, `{"body":{"a":1},"headers":{"a":"b"},"delay":"1s"}`,
+		`{"body_base64":"eA==","at":"2026-01-02 15:04"}`, `[`, `{"body":null}`} {
 		f.Add([]byte(s))
 	}
 	template := &driver.Message{Topic: "orders", DedupWindow: time.Minute}

@@ -49,7 +49,8 @@ func chinese(page string) string { return strings.TrimSuffix(page, ".md") + ".zh
 // stopped by FERRY_DURATION; of make it is checked that the target exists, as make test runs this test.
 func TestPageCommands(t *testing.T) {
 	t.Parallel()
-	if all := commands(readme(t, "README.md")); !slices.Contains(all, "go run ./cmd/ferry dev") || !slices.Contains(all, "make test") {
+	if all := commands(readme(t, "README.md")); !slices.Contains(all, "go run ./cmd/ferry dev") ||
+		!slices.Contains(all, "make test") {
 		t.Fatalf("the README shows only these commands: %q", all)
 	}
 	for _, page := range pages {
@@ -151,8 +152,8 @@ func TestPagesAgree(t *testing.T) {
 	}
 }
 
-// links returns where the links lead, each once, without those between the languages. A page or picture in Chinese counts
-// as the English one.
+// links returns where the links lead, each once, without those between the languages. A page or picture in Chinese
+// counts as the English one.
 func links(text string) []string {
 	var all []string
 	for _, m := range regexp.MustCompile(`\[([^\]]*)\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
@@ -174,7 +175,8 @@ func TestLinksResolve(t *testing.T) {
 	for _, page := range howtos(t) {
 		files = append(files, filepath.Join(repository, page), filepath.Join(repository, chinese(page)))
 	}
-	files = append(files, filepath.Join(repository, "README.md"), filepath.Join(repository, "README.zh-CN.md"), filepath.Join(repository, "CONTRIBUTING.md"))
+	files = append(files, filepath.Join(repository, "README.md"), filepath.Join(repository, "README.zh-CN.md"),
+		filepath.Join(repository, "CONTRIBUTING.md"))
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

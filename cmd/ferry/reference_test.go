@@ -38,7 +38,8 @@ func TestReference(t *testing.T) {
 func reference() string {
 	root := newRoot(process{env: func(string) (string, bool) { return "", false }})
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The command `ferry`\n\nMade from the commands by `make generate`. `ferry help COMMAND` says the same.\n\n%s\n", fenced(root.Long))
+	fmt.Fprintf(&b, "# The command `ferry`\n\nMade from the commands by `make generate`. `ferry help COMMAND` says the "+
+		"same.\n\n%s\n", fenced(root.Long))
 	describeCommands(&b, root)
 	return b.String()
 }
@@ -48,7 +49,8 @@ func describeCommands(b *strings.Builder, c *cobra.Command) {
 		if !sub.IsAvailableCommand() || sub.Name() == "help" || sub.Name() == "completion" {
 			continue
 		}
-		fmt.Fprintf(b, "\n%s %s\n\n%s.\n", strings.Repeat("#", 1+strings.Count(sub.CommandPath(), " ")), sub.CommandPath(), strings.TrimSuffix(sub.Short, "."))
+		fmt.Fprintf(b, "\n%s %s\n\n%s.\n", strings.Repeat("#", 1+strings.Count(sub.CommandPath(), " ")), sub.CommandPath(),
+			strings.TrimSuffix(sub.Short, "."))
 		if sub.Runnable() && !sub.HasAvailableSubCommands() {
 			describeCommand(b, sub)
 		} else if sub.Long != "" {
@@ -84,7 +86,8 @@ func describeFlags(b *strings.Builder, c *cobra.Command) {
 		} else {
 			value = "`" + value + "`"
 		}
-		rows += fmt.Sprintf("| `--%s` | %s | %s | %s |\n", f.Name, f.Value.Type(), value, strings.ReplaceAll(f.Usage, "|", "\\|"))
+		rows += fmt.Sprintf("| `--%s` | %s | %s | %s |\n", f.Name, f.Value.Type(), value,
+			strings.ReplaceAll(f.Usage, "|", "\\|"))
 	})
 	if rows != "" {
 		fmt.Fprintf(b, "\n| flag | takes | default | |\n|---|---|---|---|\n%s", rows)

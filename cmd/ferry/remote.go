@@ -25,7 +25,8 @@ type remote struct {
 func newRemote(p process, c *cobra.Command) *remote {
 	r := &remote{process: p}
 	c.Args = asUsed
-	c.Flags().StringVar(&r.url, "broker", "", "URL of the broker; one with a password belongs in FERRY_BROKER or FERRY_BROKER_FILE")
+	c.Flags().StringVar(&r.url, "broker", "", "URL of the broker; one with a password belongs in FERRY_BROKER or "+
+		"FERRY_BROKER_FILE")
 	c.Flags().StringVar(&r.format, "output", formatTable, "table, json or ndjson")
 	return r
 }
@@ -81,7 +82,8 @@ func existing(url string) string {
 	return url + "?create=false"
 }
 
-const brokerHint = "set FERRY_BROKER to its URL, redis://localhost:6379 for example; one with a password may be in a file: FERRY_BROKER_FILE"
+const brokerHint = "set FERRY_BROKER to its URL, redis://localhost:6379 for example; one with a password may be in a " +
+	"file: FERRY_BROKER_FILE"
 
 // reachable returns the URL of a broker that others can reach too. One inside this process would be born empty and die
 // with the command.
@@ -90,11 +92,14 @@ func (r *remote) reachable() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if r.url != "" && hasPassword(url) && slices.ContainsFunc(r.args, func(arg string) bool { return strings.Contains(arg, r.url) }) {
-		r.notef("note: others on this machine can read the password on your command line; FERRY_BROKER or FERRY_BROKER_FILE keep it to you")
+	if r.url != "" && hasPassword(url) && slices.ContainsFunc(r.args,
+		func(arg string) bool { return strings.Contains(arg, r.url) }) {
+		r.notef("note: others on this machine can read the password on your command line; FERRY_BROKER or " +
+			"FERRY_BROKER_FILE keep it to you")
 	}
 	if scheme, _, _ := strings.Cut(url, ":"); strings.EqualFold(scheme, "memory") {
-		return "", driver.NewError(driver.ErrUnsupported, "a memory:// broker lives inside one process, and this one would be empty",
+		return "", driver.NewError(driver.ErrUnsupported, "a memory:// broker lives inside one process, and this one would "+
+			"be empty",
 			"run 'ferry dev' to see one at work, or "+brokerHint, nil)
 	}
 	return url, nil

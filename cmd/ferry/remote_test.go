@@ -87,7 +87,8 @@ func (d *desk) fails(code int, want string, args ...string) done {
 	r := d.run(args...)
 	lines := strings.Split(strings.TrimSpace(r.err), "\n")
 	if r.code != code || !strings.Contains(r.err, want) || !strings.HasPrefix(lines[len(lines)-1], "hint: ") {
-		d.Errorf("ferry %s: exit code %d, want %d, and %q with a hint at the end:\n%s", strings.Join(args, " "), r.code, code, want, r.err)
+		d.Errorf("ferry %s: exit code %d, want %d, and %q with a hint at the end:\n%s", strings.Join(args, " "), r.code, code,
+			want, r.err)
 	}
 	return r
 }
@@ -126,7 +127,8 @@ func (d *desk) put(m driver.Message) driver.Receipt {
 // settle receives one message of a group and settles it.
 func (d *desk) settle(topic, group string, outcome driver.Outcome, f *driver.Failure) {
 	d.Helper()
-	if err := settleOne(d.driver, topic, group, driver.Settlement{Outcome: outcome, Failure: f, After: time.Hour}); err != nil {
+	if err := settleOne(d.driver, topic, group, driver.Settlement{Outcome: outcome, Failure: f,
+		After: time.Hour}); err != nil {
 		d.Fatal(err)
 	}
 }
@@ -193,14 +195,22 @@ func passPlanted(m driver.Driver, topic string) error {
 // every is each command on a broker, with arguments that fit.
 var every = [][]string{
 	{"pub", "orders", "x"}, {"sub", "orders"}, {"topic", "ls"}, {"topic", "show", "orders"}, {"topic", "create", "orders"},
-	{"topic", "alter", "orders", "--keep", "1h"}, {"topic", "pause", "orders"}, {"topic", "resume", "orders"}, {"topic", "purge", "orders", "--yes"}, {"topic", "retain", "orders"}, {"topic", "trim", "orders"}, {"topic", "rm", "orders", "--yes"},
+	{"topic", "alter", "orders", "--keep", "1h"}, {"topic", "pause", "orders"}, {"topic", "resume", "orders"},
+	{"topic", "purge", "orders", "--yes"}, {"topic", "retain", "orders"}, {"topic", "trim", "orders"},
+	{"topic", "rm", "orders", "--yes"},
 	{"group", "ls", "orders"}, {"group", "create", "orders", "g"}, {"group", "rm", "orders", "g", "--yes"},
-	{"group", "reset", "orders", "g", "--to", "end", "--yes"}, {"group", "replay", "orders", "g", "--yes"}, {"group", "pending", "orders", "g"},
-	{"msg", "ls", "orders"}, {"msg", "range", "orders"}, {"msg", "show", "orders", "0-1"}, {"msg", "rm", "orders", "0-1", "--yes"}, {"msg", "move", "orders", "0-1"},
-	{"dlq", "ls"}, {"dlq", "show", "orders", "0-1"}, {"dlq", "retry", "orders", "0-1"}, {"dlq", "rm", "orders", "0-1", "--yes"}, {"dlq", "edit", "orders", "0-1", "--body", "x"},
-	{"dlq", "move", "orders", "0-1", "--to", "other"}, {"dlq", "expire", "orders", "--max-count", "1", "--yes"}, {"dlq", "export", "orders"},
-	{"parse-errors", "ls"}, {"parse-errors", "show", "orders", "0-1"}, {"parse-errors", "requeue", "orders", "0-1", "--body", "x"}, {"parse-errors", "rm", "orders", "0-1", "--yes"},
-	{"parse-errors", "move", "orders", "0-1", "--to", "other"}, {"parse-errors", "expire", "orders", "--max-count", "1", "--yes"}, {"parse-errors", "export", "orders"},
+	{"group", "reset", "orders", "g", "--to", "end", "--yes"}, {"group", "replay", "orders", "g", "--yes"},
+	{"group", "pending", "orders", "g"},
+	{"msg", "ls", "orders"}, {"msg", "range", "orders"}, {"msg", "show", "orders", "0-1"},
+	{"msg", "rm", "orders", "0-1", "--yes"}, {"msg", "move", "orders", "0-1"},
+	{"dlq", "ls"}, {"dlq", "show", "orders", "0-1"}, {"dlq", "retry", "orders", "0-1"},
+	{"dlq", "rm", "orders", "0-1", "--yes"}, {"dlq", "edit", "orders", "0-1", "--body", "x"},
+	{"dlq", "move", "orders", "0-1", "--to", "other"}, {"dlq", "expire", "orders", "--max-count", "1", "--yes"},
+	{"dlq", "export", "orders"},
+	{"parse-errors", "ls"}, {"parse-errors", "show", "orders", "0-1"},
+	{"parse-errors", "requeue", "orders", "0-1", "--body", "x"}, {"parse-errors", "rm", "orders", "0-1", "--yes"},
+	{"parse-errors", "move", "orders", "0-1", "--to", "other"},
+	{"parse-errors", "expire", "orders", "--max-count", "1", "--yes"}, {"parse-errors", "export", "orders"},
 	{"audit"}, {"doctor"},
 }
 
@@ -297,7 +307,8 @@ func TestAVariableNeverConfirms(t *testing.T) {
 func TestAPasswordOnTheCommandLineIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	for url, want := range map[string]bool{"redis://user:Canary7@host": true, "redis://:Canary7@host/1": true, "redis://host:6379": false, "redis://user@host:6379": false} {
+	for url, want := range map[string]bool{"redis://user:Canary7@host": true, "redis://:Canary7@host/1": true,
+		"redis://host:6379": false, "redis://user@host:6379": false} {
 		for _, args := range [][]string{{"topic", "ls", "--broker", url}, {"topic", "ls", "--broker=" + url}} {
 			r := d.run(args...)
 			d.hasNot(r.out+r.err, "Canary7")
@@ -322,7 +333,8 @@ func TestTheURLIsNeverShown(t *testing.T) {
 		d.hasNot(r.out+r.err, "Canary7")
 		var out, err bytes.Buffer
 		env := func(name string) (string, bool) { v, ok := d.env[name]; return v, ok }
-		code := run(t.Context(), process{args: args, env: env, in: strings.NewReader(""), out: &out, err: &err, open: realOpen})
+		code := run(t.Context(), process{args: args, env: env, in: strings.NewReader(""), out: &out, err: &err,
+			open: realOpen})
 		d.hasNot(out.String()+err.String(), "Canary7")
 		if code != exitUsage {
 			t.Errorf("%v: exit code %d, want %d: %s", args, code, exitUsage, err.String())

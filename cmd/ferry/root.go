@@ -90,8 +90,10 @@ func newRoot(p process) *cobra.Command {
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(
 		newDev(p), newBench(p), newVersion(p),
-		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p), newDoctor(p), newHealth(p), newStuck(p), newTop(p), newBackup(p),
-		newSchedule(p), newOperation(p), newNotify(p), newAlert(p), newTransaction(p), newSpool(p), newLimit(p), newBreaker(p), newWeCom(p),
+		newPub(p), newSub(p), newTopic(p), newGroup(p), newMsg(p), newDLQ(p), newParseErrors(p), newWorker(p), newAudit(p),
+		newDoctor(p), newHealth(p), newStuck(p), newTop(p), newBackup(p),
+		newSchedule(p), newOperation(p), newNotify(p), newAlert(p), newTransaction(p), newSpool(p), newLimit(p),
+		newBreaker(p), newWeCom(p),
 		newServe(p), newConfig(p), newToken(p), newUser(p), newActions(p), newCtx(p), newInit(p), newCheat(p),
 	)
 	root.SetOut(p.out)
@@ -104,7 +106,8 @@ func newRoot(p process) *cobra.Command {
 
 // newNoun returns a command that has others below it, "ferry topic" for example.
 func newNoun(use, short, example string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs, RunE: helpOrUnknown, SuggestionsMinimumDistance: 2}
+	c := &cobra.Command{Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs, RunE: helpOrUnknown,
+		SuggestionsMinimumDistance: 2}
 	c.AddCommand(commands...)
 	return c
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/ferrymq/ferry/schedule"
 )
 
-const scheduleLong = `Schedules publish a message at each tick: every night at three, every ten seconds, once at noon. They lie in the
-broker; any program that runs a schedule.Scheduler takes their ticks. While none does, nothing is published, and what
-is missed then is up to --missed.`
+const scheduleLong = `Schedules publish a message at each tick: every night at three, every ten seconds, once at noon.
+They lie in the broker; any program that runs a schedule.Scheduler takes their ticks. While none does, nothing is
+published, and what is missed then is up to --missed.`
 
 const scheduleExample = `  ferry schedule put daily-report '0 3 * * *' reports '{"kind":"daily"}' --zone Europe/Berlin
   ferry schedule put heartbeat '@every 10s' beats --missed skip
@@ -26,8 +26,10 @@ const scheduleExample = `  ferry schedule put daily-report '0 3 * * *' reports '
   ferry schedule next '0 3 * * MON-FRI' --zone Asia/Shanghai`
 
 func newSchedule(p process) *cobra.Command {
-	c := newNoun("schedule", "List, show, put, pause, trigger and remove schedules", scheduleExample, newScheduleList(p), newScheduleShow(p), newSchedulePut(p),
-		newScheduleRemove(p), newSchedulePause(p, true), newSchedulePause(p, false), newScheduleTrigger(p), newScheduleNext(p))
+	c := newNoun("schedule", "List, show, put, pause, trigger and remove schedules", scheduleExample, newScheduleList(p),
+		newScheduleShow(p), newSchedulePut(p),
+		newScheduleRemove(p), newSchedulePause(p, true), newSchedulePause(p, false), newScheduleTrigger(p),
+		newScheduleNext(p))
 	c.Long = scheduleLong
 	return c
 }
@@ -44,7 +46,8 @@ func (r *remote) schedules(ctx context.Context, work func(s *schedule.Scheduler)
 }
 
 func newScheduleList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls [PREFIX]", Short: "List schedules with their next and last tick", Example: "  ferry schedule ls\n  ferry schedule ls tenant-7/ --output json"}
+	c := &cobra.Command{Use: "ls [PREFIX]", Short: "List schedules with their next and last tick",
+		Example: "  ferry schedule ls\n  ferry schedule ls tenant-7/ --output json"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q := schedule.Query{Limit: 1000}
@@ -75,7 +78,8 @@ func (r *remote) listSchedules(ctx context.Context, s *schedule.Scheduler, q sch
 }
 
 func newScheduleShow(p process) *cobra.Command {
-	c := &cobra.Command{Use: "show NAME", Short: "Show everything about one schedule, and its next ticks", Example: "  ferry schedule show daily-report"}
+	c := &cobra.Command{Use: "show NAME", Short: "Show everything about one schedule, and its next ticks",
+		Example: "  ferry schedule show daily-report"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.schedules(c.Context(), func(s *schedule.Scheduler) error {
@@ -94,7 +98,8 @@ func newScheduleShow(p process) *cobra.Command {
 }
 
 func newScheduleRemove(p process) *cobra.Command {
-	c := &cobra.Command{Use: "rm NAME", Short: "Remove a schedule; what it has published stays", Example: "  ferry schedule rm daily-report"}
+	c := &cobra.Command{Use: "rm NAME", Short: "Remove a schedule; what it has published stays",
+		Example: "  ferry schedule rm daily-report"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.schedules(c.Context(), func(s *schedule.Scheduler) error {
@@ -108,10 +113,12 @@ func newScheduleRemove(p process) *cobra.Command {
 }
 
 func newSchedulePause(p process, paused bool) *cobra.Command {
-	c := &cobra.Command{Use: "pause NAME", Short: "Stop a schedule until it is resumed", Example: "  ferry schedule pause daily-report"}
+	c := &cobra.Command{Use: "pause NAME", Short: "Stop a schedule until it is resumed",
+		Example: "  ferry schedule pause daily-report"}
 	done, change := "paused", (*schedule.Scheduler).Pause
 	if !paused {
-		c.Use, c.Short, c.Example = "resume NAME", "Let a schedule go on, from its next tick", "  ferry schedule resume daily-report"
+		c.Use, c.Short, c.Example = "resume NAME", "Let a schedule go on, from its next tick",
+			"  ferry schedule resume daily-report"
 		done, change = "resumed", (*schedule.Scheduler).Resume
 	}
 	r := newRemote(p, c)
@@ -132,7 +139,8 @@ func newSchedulePause(p process, paused bool) *cobra.Command {
 
 func newScheduleTrigger(p process) *cobra.Command {
 	c := &cobra.Command{Use: "trigger NAME", Short: "Publish the message of a schedule now, once more",
-		Long:    "Publishes the message of a schedule now, once, beside its ticks, which stay as they are. A paused schedule can be\ntriggered, too. It prints the id of the message.",
+		Long: "Publishes the message of a schedule now, once, beside its ticks, which stay as they are. A paused " +
+			"schedule can be\ntriggered, too. It prints the id of the message.",
 		Example: "  ferry schedule trigger daily-report"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -149,7 +157,8 @@ func newScheduleTrigger(p process) *cobra.Command {
 
 func newScheduleNext(p process) *cobra.Command {
 	c := &cobra.Command{Use: "next SPEC", Short: "Tell when a spec ticks; needs no broker",
-		Example: "  ferry schedule next '0 3 * * MON-FRI' --zone Asia/Shanghai\n  ferry schedule next '@every 90s' --count 3 --after 2026-01-31T08:00:00Z", Args: asUsed}
+		Example: "  ferry schedule next '0 3 * * MON-FRI' --zone Asia/Shanghai\n  ferry schedule next '@every 90s' --count " +
+			"3 --after 2026-01-31T08:00:00Z", Args: asUsed}
 	r := &remote{process: p}
 	var zone, after string
 	var count int

@@ -14,8 +14,9 @@ import (
 	"github.com/ferrymq/ferry/schedule"
 )
 
-const schedulePutLong = `Makes a schedule, or changes the one of that name at once. Of one that is there, what is not given stays as it is: its
-body, its zone, its delay, whether it is paused. Headers that are given take the place of all. --replace keeps nothing.
+const schedulePutLong = `Makes a schedule, or changes the one of that name at once. Of one that is there, what is not
+given stays as it is: its body, its zone, its delay, whether it is paused. Headers that are given take the place of
+all. --replace keeps nothing.
 
 SPEC is five cron fields (minute, hour, day of month, month, day of week), or six with seconds before them; or @hourly,
 @daily, @weekly, @monthly, @yearly, '@every 90s', '@at 2030-01-31T08:00:00Z'. BODY may be - for standard input.`
@@ -52,7 +53,8 @@ func newSchedulePut(p process) *cobra.Command {
 		if err := o.change(c.Flags(), args, fresh()); err != nil {
 			return err
 		}
-		return r.schedules(c.Context(), func(sc *schedule.Scheduler) error { return o.put(c.Context(), r, sc, c.Flags(), args) })
+		return r.schedules(c.Context(),
+			func(sc *schedule.Scheduler) error { return o.put(c.Context(), r, sc, c.Flags(), args) })
 	}
 	return c
 }
@@ -63,7 +65,8 @@ func fresh() *schedule.Schedule {
 }
 
 // put changes the schedule that is there, or makes one.
-func (o schedulePut) put(ctx context.Context, r *remote, sc *schedule.Scheduler, f *pflag.FlagSet, args []string) error {
+func (o schedulePut) put(ctx context.Context, r *remote, sc *schedule.Scheduler, f *pflag.FlagSet,
+	args []string) error {
 	before, err := sc.Get(ctx, args[0])
 	s := fresh()
 	switch {
@@ -73,7 +76,8 @@ func (o schedulePut) put(ctx context.Context, r *remote, sc *schedule.Scheduler,
 		if kept := o.kept(f, args, s); len(kept) > 0 {
 			r.notef("kept of schedule %s: %s; --replace keeps nothing", s.Name, strings.Join(kept, ", "))
 		}
-	case err != nil && !errors.Is(err, driver.ErrNotFound) && !errors.Is(err, driver.ErrInvalid): // what cannot be read is put anew
+	case err != nil && !errors.Is(err, driver.ErrNotFound) && !errors.Is(err,
+		driver.ErrInvalid): // what cannot be read is put anew
 		return err
 	}
 	if err := o.change(f, args, s); err != nil {
@@ -110,9 +114,12 @@ func (o schedulePut) kept(f *pflag.FlagSet, args []string, s *schedule.Schedule)
 		name  string
 		there bool
 	}{
-		{"body", len(m.Body) > 0 && len(args) < 4}, {"zone", s.Zone != ""}, {"missed", s.Missed != schedule.Once}, {"until", !s.Until.IsZero()},
-		{"jitter", s.Jitter != 0}, {"paused", s.Paused}, {"key", m.Key != ""}, {"header", len(m.Headers) > 0}, {"priority", m.Priority != driver.Normal},
-		{"delay", m.Delay != 0}, {"ttl", m.TTL != 0}, {"dedup", m.DedupID != ""}, {"unique", m.Unique != nil}, {"max-attempts", m.MaxAttempts != 0}, {"retry policy", m.Retry != nil},
+		{"body", len(m.Body) > 0 && len(args) < 4}, {"zone", s.Zone != ""}, {"missed", s.Missed != schedule.Once},
+		{"until", !s.Until.IsZero()},
+		{"jitter", s.Jitter != 0}, {"paused", s.Paused}, {"key", m.Key != ""}, {"header", len(m.Headers) > 0},
+		{"priority", m.Priority != driver.Normal},
+		{"delay", m.Delay != 0}, {"ttl", m.TTL != 0}, {"dedup", m.DedupID != ""}, {"unique", m.Unique != nil},
+		{"max-attempts", m.MaxAttempts != 0}, {"retry policy", m.Retry != nil},
 	} {
 		if k.there && !f.Changed(k.name) {
 			names = append(names, k.name)
@@ -189,19 +196,25 @@ func optionalTime(text string) (time.Time, error) {
 func (o *schedulePut) flags(f *pflag.FlagSet) {
 	o.content.add(f)
 	f.StringVar(&o.zone, "zone", "", "time zone of the spec, Europe/Berlin for example (default: UTC)")
-	f.StringVar(&o.missed, "missed", string(schedule.Once), "ticks at which nobody ran schedules: once, skip or all (the newest 100)")
-	f.StringVar(&o.until, "until", "", "the last time it may tick: 2026-01-31T15:04:05Z, or '2026-01-31 15:04' in local time")
+	f.StringVar(&o.missed, "missed", string(schedule.Once), "ticks at which nobody ran schedules: once, skip or all "+
+		"(the newest 100)")
+	f.StringVar(&o.until, "until", "", "the last time it may tick: 2026-01-31T15:04:05Z, or '2026-01-31 15:04' in local "+
+		"time")
 	f.DurationVar(&o.jitter, "jitter", 0, "each tick fires up to so much later")
 	f.BoolVar(&o.paused, "paused", false, "it does not tick until it is resumed")
 	f.DurationVar(&o.delay, "delay", 0, "the message is due this long after the tick")
-	f.DurationVar(&o.ttl, "ttl", 0, "the message is removed this long after the tick if it is not handled by then (default: never)")
+	f.DurationVar(&o.ttl, "ttl", 0, "the message is removed this long after the tick if it is not handled by then "+
+		"(default: never)")
 	f.StringVar(&o.dedup, "dedup", "", "publishes with the same text here, within --dedup-window, are one message")
 	f.DurationVar(&o.dedupWindow, "dedup-window", 10*time.Minute, "how long --dedup is remembered, up to 168h")
 	f.StringVar(&o.unique, "unique", "", "a tick passes while a message with the same text here is not settled")
 	f.DurationVar(&o.uniqueFor, "unique-for", time.Hour, "how long --unique holds at most, longer than handling takes")
-	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try the message; 2147483647: without end (default: as they are set up)")
-	f.BoolVar(&o.replace, "replace", false, "keep nothing of a schedule that is there: what is not given is as if it were new")
-	onlyOnCommandLine(f, "zone", "missed", "until", "jitter", "paused", "delay", "ttl", "dedup", "dedup-window", "unique", "unique-for", "max-attempts", "replace")
+	f.IntVar(&o.maxAttempts, "max-attempts", 0, "how often handlers try the message; 2147483647: without end (default: "+
+		"as they are set up)")
+	f.BoolVar(&o.replace, "replace", false, "keep nothing of a schedule that is there: what is not given is as if it "+
+		"were new")
+	onlyOnCommandLine(f, "zone", "missed", "until", "jitter", "paused", "delay", "ttl", "dedup", "dedup-window", "unique",
+		"unique-for", "max-attempts", "replace")
 }
 
 // putSchedule puts a schedule in the place of one of that revision, and says whether it changed.

@@ -39,7 +39,8 @@ type plannedView struct {
 }
 
 func viewPlanned(m *ferry.Message) *plannedView {
-	v := &plannedView{messageView: viewMessage(m), Delay: jsontime.Duration(m.Delay), TTL: jsontime.Duration(m.TTL), Dedup: m.DedupID, DedupWindow: jsontime.Duration(m.DedupWindow)}
+	v := &plannedView{messageView: viewMessage(m), Delay: jsontime.Duration(m.Delay), TTL: jsontime.Duration(m.TTL),
+		Dedup: m.DedupID, DedupWindow: jsontime.Duration(m.DedupWindow)}
 	if m.Unique != nil {
 		v.Unique, v.UniqueFor = m.Unique.ID, jsontime.Duration(m.Unique.TTL)
 	}
@@ -47,8 +48,10 @@ func viewPlanned(m *ferry.Message) *plannedView {
 }
 
 func viewSchedule(st schedule.Status) scheduleView {
-	v := scheduleView{Name: st.Name, State: string(st.State), Spec: st.Spec, Zone: st.Zone, Missed: string(st.Missed), Until: jsontime.At(st.Until),
-		Jitter: jsontime.Duration(st.Jitter), Next: jsontime.At(st.Next), Last: jsontime.At(st.Last), Problem: st.Problem, Revision: st.Revision, Edited: jsontime.At(st.Edited)}
+	v := scheduleView{Name: st.Name, State: string(st.State), Spec: st.Spec, Zone: st.Zone, Missed: string(st.Missed),
+		Until:  jsontime.At(st.Until),
+		Jitter: jsontime.Duration(st.Jitter), Next: jsontime.At(st.Next), Last: jsontime.At(st.Last), Problem: st.Problem,
+		Revision: st.Revision, Edited: jsontime.At(st.Edited)}
 	if m := st.Message; m != nil {
 		v.Message = viewPlanned(m)
 	}
@@ -101,7 +104,8 @@ func (r *remote) showSchedule(v scheduleView) error {
 	lines := [][2]string{
 		{"spec", v.Spec}, {"zone", v.Zone}, {"missed", v.Missed}, {"until", textOf(v.Until)}, {"jitter", nonzero(v.Jitter)},
 		{"last", textOf(v.Last)}, {"problem", v.Problem}, {"edited", textOf(v.Edited)},
-		{"topic", v.Message.Topic}, {"key", v.Message.Key}, {"priority", v.Message.Priority}, {"delay", nonzero(v.Message.Delay)}, {"ttl", nonzero(v.Message.TTL)},
+		{"topic", v.Message.Topic}, {"key", v.Message.Key}, {"priority", v.Message.Priority},
+		{"delay", nonzero(v.Message.Delay)}, {"ttl", nonzero(v.Message.TTL)},
 		{"unique", v.Message.Unique}, {"body", short(v.Message.preview(), 200)},
 	}
 	if err := r.sayf("%s  %s", v.Name, v.State); err != nil {
@@ -159,7 +163,8 @@ func ticksOf(spec, zone string, from time.Time, n int) ([]tickView, error) {
 	}
 	views := make([]tickView, len(ticks))
 	for i, t := range ticks {
-		views[i] = tickView{jsontime.Time{Time: t}, t.In(loc).Format("Mon 2006-01-02 15:04:05 -0700"), t.Sub(from).Round(time.Second).String()}
+		views[i] = tickView{jsontime.Time{Time: t}, t.In(loc).Format("Mon 2006-01-02 15:04:05 -0700"),
+			t.Sub(from).Round(time.Second).String()}
 	}
 	return views, nil
 }

@@ -21,19 +21,24 @@ func secretFile(t *testing.T, mode os.FileMode) string {
 }
 
 func readVariable(path string) (string, error) {
-	v, _, err := variable("FERRY_BROKER", func(name string) (string, bool) { return map[string]string{"FERRY_BROKER_FILE": path}[name], true })
+	v, _, err := variable("FERRY_BROKER", func(name string) (string,
+		bool) {
+		return map[string]string{"FERRY_BROKER_FILE": path}[name], true
+	})
 	return v, err
 }
 
 func TestSecretFileMustBePrivate(t *testing.T) {
 	t.Parallel()
-	for mode, fine := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o440: true, 0o640: true, 0o644: false, 0o444: false, 0o604: false, 0o620: false, 0o602: false} {
+	for mode, fine := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o440: true, 0o640: true, 0o644: false,
+		0o444: false, 0o604: false, 0o620: false, 0o602: false} {
 		v, err := readVariable(secretFile(t, mode))
 		if fine && (err != nil || v != "redis://:Canary7@h") {
 			t.Errorf("mode %o: %q, %v", mode, v, err)
 		}
 		var u *usageError
-		if !fine && (v != "" || !errors.As(err, &u) || !strings.Contains(u.hint, "chmod 600") || !strings.Contains(u.text, "FERRY_BROKER_FILE") || strings.Contains(u.text+u.hint, "Canary7")) {
+		if !fine && (v != "" || !errors.As(err, &u) || !strings.Contains(u.hint, "chmod 600") ||
+			!strings.Contains(u.text, "FERRY_BROKER_FILE") || strings.Contains(u.text+u.hint, "Canary7")) {
 			t.Errorf("mode %o: %q, %v", mode, v, err)
 		}
 	}

@@ -21,8 +21,9 @@ import (
 	"github.com/ferrymq/ferry/server/config"
 )
 
-const serveLong = `Serves a broker to operators and other programs, on one port. It listens at 127.0.0.1:7070 and prints a
-link to log in with, once. For an address that others reach, make a user, a token or an identity provider first.
+const serveLong = `Serves a broker to operators and other programs, on one port. It listens at 127.0.0.1:7070 and
+prints a link to log in with, once. For an address that others reach, make a user, a token or an identity provider
+first.
 
 Several servers can serve one broker: users, tokens and sessions lie in the broker. Everything can be set in
 a file (--config, docs/server.md); a flag, or its FERRY_* variable, counts more than the file. SIGHUP has the
@@ -153,8 +154,8 @@ func (o serveOptions) run(ctx context.Context, p process) (err error) {
 	return s.Run(ctx)
 }
 
-// guards opens the store that the guards of workers share: the one that is named, or that belongs to the broker. It returns nil if
-// there is none.
+// guards opens the store that the guards of workers share: the one that is named, or that belongs to the broker. It
+// returns nil if there is none.
 func (p process) guards(ctx context.Context, f config.File) (guard.Store, error) {
 	if f.Store != "" {
 		guards := &guardCommand{remote: &remote{process: p, url: f.Store}}

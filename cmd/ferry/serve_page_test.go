@@ -13,8 +13,9 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// TestServerPage runs the commands of docs/server.md one after the other as they are written there, but for addresses: on a Redis of the
-// test, with a server of the test in place of the one that the page reaches by name. Those that serve are stopped once they run.
+// TestServerPage runs the commands of docs/server.md one after the other as they are written there, but for addresses:
+// on a Redis of the test, with a server of the test in place of the one that the page reaches by name. Those that serve
+// are stopped once they run.
 func TestServerPage(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Single(t, redistest.Options{}).URL()
@@ -23,7 +24,8 @@ func TestServerPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := serve(t, []string{"FERRY_BROKER=" + redis}, "serve", "--listen", "127.0.0.1:0")
-	page := strings.NewReplacer("redis://localhost:6379", redis, "ferry_...", token, "ferrys://ferry.example.com", "ferry"+strings.TrimPrefix(other.url, "http"),
+	page := strings.NewReplacer("redis://localhost:6379", redis, "ferry_...", token, "ferrys://ferry.example.com",
+		"ferry"+strings.TrimPrefix(other.url, "http"),
 		"0.0.0.0:7070", "0.0.0.0:0").Replace(readme(t, "docs/server.md"))
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "password.txt"), []byte("correct horse battery\n"), 0o600); err != nil {
@@ -39,7 +41,8 @@ func TestServerPage(t *testing.T) {
 			ran++
 			c := exec.Command("sh", "-c", "exec env "+command)
 			c.Dir, c.Env = dir, append(os.Environ(), "HOME="+dir)
-			if !strings.Contains(command, "ferry ctx") && !strings.Contains(command, "ferry topic") { // who has a name needs no variable
+			// who has a name needs no variable
+			if !strings.Contains(command, "ferry ctx") && !strings.Contains(command, "ferry topic") {
 				c.Env = append(c.Env, "FERRY_BROKER="+redis, "FERRY_LISTEN=127.0.0.1:0")
 			}
 			runShown(t, c, strings.Contains(command, "ferry serve"))

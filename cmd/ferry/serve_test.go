@@ -152,7 +152,8 @@ func TestSessionSurvivesAKill(t *testing.T) {
 	}
 }
 
-// TestOperationSurvivesAKill: the server that carries out an operation is killed in the middle, and the other one ends it.
+// TestOperationSurvivesAKill: the server that carries out an operation is killed in the middle, and the other one ends
+// it.
 func TestOperationSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	const letters = 20 // at one a second: long enough to be in the middle
@@ -177,7 +178,8 @@ func TestOperationSurvivesAKill(t *testing.T) {
 	}
 	env := []string{"FERRY_BROKER=" + redis}
 	one, other := serve(t, env, "serve", "--listen", "127.0.0.1:0"), serve(t, env, "serve", "--listen", "127.0.0.1:0")
-	op, err := one.client(token).Remove(t.Context(), adminapi.RemoveMany{SelectLetters: adminapi.SelectLetters{Topic: "orders"}, Rate: 1})
+	op, err := one.client(token).Remove(t.Context(),
+		adminapi.RemoveMany{SelectLetters: adminapi.SelectLetters{Topic: "orders"}, Rate: 1})
 	for err == nil && op.Done == 0 {
 		op, err = one.client(token).Operation(t.Context(), op.ID)
 		time.Sleep(20 * time.Millisecond)
@@ -347,13 +349,14 @@ alerts:
 		t.Errorf("without the address it says %v, %s", err, out)
 	}
 	s := serve(t, []string{"FERRY_NOTIFY_HOOK_OPS_URL=" + vendor.url}, "serve", "--config", file)
-	if notice := vendor.next(s); !strings.Contains(notice, "[WARNING] it runs") || !strings.Contains(notice, "system is up") {
+	if notice := vendor.next(s); !strings.Contains(notice, "[WARNING] it runs") ||
+		!strings.Contains(notice, "system is up") {
 		t.Error(notice)
 	}
 }
 
-// TestServeSeesGuardsAndMembers: rules over breakers and spools fire in a server, for what processes report to the guard
-// store of its broker and tell as members.
+// TestServeSeesGuardsAndMembers: rules over breakers and spools fire in a server, for what processes report to the
+// guard store of its broker and tell as members.
 func TestServeSeesGuardsAndMembers(t *testing.T) {
 	t.Parallel()
 	vendor := newInbox(t)
@@ -368,7 +371,8 @@ func TestServeSeesGuardsAndMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = guards.Close(context.Background()) }()
-	if _, err := guards.Report(t.Context(), "one", []guard.BreakerStatus{{Name: "billing", State: guard.StateOpen}}); err != nil {
+	if _, err := guards.Report(t.Context(), "one",
+		[]guard.BreakerStatus{{Name: "billing", State: guard.StateOpen}}); err != nil {
 		t.Fatal(err)
 	}
 	member, err := cluster.Join(b, cluster.Options{Name: "one", Figures: func() map[string]float64 {
@@ -458,7 +462,8 @@ func TestServeUndoesFilters(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/topics/orders/groups/default/receive", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/topics/orders/groups/default/receive",
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}

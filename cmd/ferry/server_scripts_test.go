@@ -37,8 +37,8 @@ alerts:
   channels: {ops: [{channel: hook, to: ops}]}
 `
 
-// TestServerScripts runs the scripts of brokers through a server in a process of its own, on disk, on Redis and on Redis Streams, and
-// those of what only a server has.
+// TestServerScripts runs the scripts of brokers through a server in a process of its own, on disk, on Redis and on
+// Redis Streams, and those of what only a server has.
 func TestServerScripts(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Single(t, redistest.Options{AOF: "everysec"})
@@ -76,17 +76,20 @@ func TestServerScripts(t *testing.T) {
 	}
 }
 
-// serveScript starts the server of a script on a broker, and returns the URL at which commands reach it as an administrator.
+// serveScript starts the server of a script on a broker, and returns the URL at which commands reach it as an
+// administrator.
 func serveScript(t *testing.T, env *testscript.Env, broker, config, vendor string) (string, error) {
 	token, err := makeToken(broker)
 	if err != nil {
 		return "", err
 	}
 	file, secret := filepath.Join(env.WorkDir, "ferry.yaml"), filepath.Join(env.WorkDir, "token")
-	if err := errors.Join(os.WriteFile(file, []byte(config), 0o600), os.WriteFile(secret, []byte(token), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte(config), 0o600),
+		os.WriteFile(secret, []byte(token), 0o600)); err != nil {
 		return "", err
 	}
-	s := serve(t, []string{"FERRY_BROKER=" + broker, "FERRY_NOTIFY_HOOK_OPS_URL=" + vendor}, "serve", "--listen", "127.0.0.1:0", "--config", file)
+	s := serve(t, []string{"FERRY_BROKER=" + broker, "FERRY_NOTIFY_HOOK_OPS_URL=" + vendor}, "serve", "--listen",
+		"127.0.0.1:0", "--config", file)
 	env.Defer(s.kill)
 	service := wecomtest.Start(wecomtest.Options{})
 	env.Defer(service.Close)
@@ -114,7 +117,8 @@ func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// scriptBegins opens a transaction over two topics that nobody decides, and sets a variable to its id: begins TX bills parcels
+// scriptBegins opens a transaction over two topics that nobody decides, and sets a variable to its id: begins TX bills
+// parcels
 func scriptBegins(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: begins NAME topic topic")
@@ -174,7 +178,8 @@ var elsewhere = map[string]string{
 	"ferry ctx use":      "ctx.txtar",
 }
 
-// TestEveryCommandIsScripted: each command stands in a script that runs through a server, and those that ask none in another one.
+// TestEveryCommandIsScripted: each command stands in a script that runs through a server, and those that ask none in
+// another one.
 func TestEveryCommandIsScripted(t *testing.T) {
 	t.Parallel()
 	through, all := scripts(t, "broker", "members", "log", "server", "guard"), scripts(t, ".")

@@ -40,7 +40,8 @@ func newSpool(p process) *cobra.Command {
 }
 
 // spoolCommand is a command on the directory of a spool, which needs no broker.
-func spoolCommand(p process, c *cobra.Command, work func(ctx context.Context, r *remote, args []string) error) *cobra.Command {
+func spoolCommand(p process, c *cobra.Command, work func(ctx context.Context, r *remote,
+	args []string) error) *cobra.Command {
 	r := &remote{process: p}
 	c.Args = asUsed
 	c.Flags().StringVar(&r.format, "output", formatTable, "table, json or ndjson")
@@ -78,7 +79,8 @@ func eachSlot(ctx context.Context, root string, work func(s spoolSlot) error) er
 // slotsOf returns the directories below root, or root itself if it is a store.
 func slotsOf(root string) ([]string, error) {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return nil, driver.NewError(driver.ErrNotFound, fmt.Sprintf("%s is no directory", root), "give the directory that spool= names in the URL of the broker", nil)
+		return nil, driver.NewError(driver.ErrNotFound, fmt.Sprintf("%s is no directory", root),
+			"give the directory that spool= names in the URL of the broker", nil)
 	}
 	if _, err := os.Stat(filepath.Join(root, "FERRY")); err == nil {
 		return []string{"."}, nil
@@ -89,7 +91,8 @@ func slotsOf(root string) ([]string, error) {
 	}
 	others, err := os.ReadDir(root)
 	if err == nil && len(others) > 0 { // not "the spool is empty", which somebody would believe
-		err = driver.NewError(driver.ErrNotFound, fmt.Sprintf("%s is no spool: what is in it belongs to none", root), "give the directory that spool= names in the URL of the broker", nil)
+		err = driver.NewError(driver.ErrNotFound, fmt.Sprintf("%s is no spool: what is in it belongs to none", root),
+			"give the directory that spool= names in the URL of the broker", nil)
 	}
 	return nil, err
 }
@@ -146,7 +149,8 @@ var spoolColumns = []column[spoolView]{
 }
 
 func newSpoolList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls DIR", Short: "List what waits, by directory and topic", Example: "  ferry spool ls /var/lib/orders/spool\n  ferry spool ls ./spool --output json"}
+	c := &cobra.Command{Use: "ls DIR", Short: "List what waits, by directory and topic",
+		Example: "  ferry spool ls /var/lib/orders/spool\n  ferry spool ls ./spool --output json"}
 	return spoolCommand(p, c, func(ctx context.Context, r *remote, args []string) error {
 		l := newListing(r, spoolColumns)
 		err := eachSlot(ctx, args[0], func(s spoolSlot) error {
@@ -190,7 +194,8 @@ func spooledView(topic string, e driver.Entry) entryView {
 }
 
 func newSpoolShow(p process) *cobra.Command {
-	c := &cobra.Command{Use: "show DIR ID", Short: "Show everything about one message", Example: "  ferry spool show ./spool 0198f2c4-7c1e-7b3a-9a63-5f0f6a2f9f10"}
+	c := &cobra.Command{Use: "show DIR ID", Short: "Show everything about one message",
+		Example: "  ferry spool show ./spool 0198f2c4-7c1e-7b3a-9a63-5f0f6a2f9f10"}
 	return spoolCommand(p, c, func(ctx context.Context, r *remote, args []string) error {
 		found, busy := false, 0
 		err := eachSlot(ctx, args[0], func(s spoolSlot) error {
@@ -215,7 +220,8 @@ func newSpoolShow(p process) *cobra.Command {
 			return nil
 		})
 		if err == nil && !found {
-			return driver.NewError(driver.ErrNotFound, fmt.Sprintf("no message %s is in the spool", printable(args[1])), "see 'ferry spool export "+args[0]+"'"+inUse(busy), nil)
+			return driver.NewError(driver.ErrNotFound, fmt.Sprintf("no message %s is in the spool", printable(args[1])),
+				"see 'ferry spool export "+args[0]+"'"+inUse(busy), nil)
 		}
 		return err
 	})
@@ -230,7 +236,8 @@ func inUse(busy int) string {
 }
 
 // browseSpool calls with each message of a topic in one of some states.
-func browseSpool(ctx context.Context, d driver.Driver, topic string, states []driver.State, work func(e driver.Entry) error) error {
+func browseSpool(ctx context.Context, d driver.Driver, topic string, states []driver.State,
+	work func(e driver.Entry) error) error {
 	for _, state := range states {
 		q := driver.Query{Topic: topic, Group: driver.DefaultGroup, State: state, Limit: driver.MaxLimit}
 		for {
@@ -253,7 +260,8 @@ func browseSpool(ctx context.Context, d driver.Driver, topic string, states []dr
 
 func newSpoolExport(p process) *cobra.Command {
 	c := &cobra.Command{Use: "export DIR", Short: "Write what waits, and the dead letters, to standard output",
-		Long:    "Writes messages whole, one JSON object on each line, in the form of an emergency file: 'ferry spool replay FILE' publishes them.\nNothing is removed.",
+		Long: "Writes messages whole, one JSON object on each line, in the form of an emergency file: 'ferry spool " +
+			"replay FILE' publishes them.\nNothing is removed.",
 		Example: "  ferry spool export ./spool > saved.jsonl\n  ferry spool export ./spool --topic orders"}
 	var topic string
 	c.Flags().StringVar(&topic, "topic", "", "only this topic")
@@ -269,15 +277,16 @@ func newSpoolExport(p process) *cobra.Command {
 				if topic != "" && t.Topic != topic {
 					continue
 				}
-				err := browseSpool(ctx, s.store, t.Topic, []driver.State{driver.StateWaiting, driver.StateReady, driver.StateDead}, func(e driver.Entry) error {
-					line, err := spooledView(t.Topic, e).Append(nil)
-					if err != nil {
+				err := browseSpool(ctx, s.store, t.Topic, []driver.State{driver.StateWaiting, driver.StateReady, driver.StateDead},
+					func(e driver.Entry) error {
+						line, err := spooledView(t.Topic, e).Append(nil)
+						if err != nil {
+							return err
+						}
+						n++
+						_, err = w.Write(line)
 						return err
-					}
-					n++
-					_, err = w.Write(line)
-					return err
-				})
+					})
 				if err != nil {
 					return err
 				}

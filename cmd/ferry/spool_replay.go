@@ -30,14 +30,15 @@ type spoolReplay struct {
 
 func newSpoolReplay(p process) *cobra.Command {
 	c := &cobra.Command{Use: "replay DIR|FILE", Short: "Publish what waits, an export or an emergency file to the broker",
-		Long: `Publishes what waits in the directories that no process uses to the broker, in order of keys, as the program itself would have; what is
-published leaves the spool. --dead makes its dead letters wait again first.
+		Long: `Publishes what waits in the directories that no process uses to the broker, in order of keys, as the program
+itself would have; what is published leaves the spool. --dead makes its dead letters wait again first.
 
 Of a file all lines are checked before the first is published; its messages have the ids they had, so that
 a broker that remembers one does not store it again. The file is not changed.
 
 Bodies that the program compressed or encrypted are published as they are: no key is needed.`,
-		Example: "  ferry spool replay ./spool --broker redis://localhost:6379\n  ferry spool replay ./spool --dead\n  ferry spool replay spool-20260131.jsonl"}
+		Example: "  ferry spool replay ./spool --broker redis://localhost:6379\n  ferry spool replay ./spool --dead\n  " +
+			"ferry spool replay spool-20260131.jsonl"}
 	r := newRemote(p, c)
 	var dead bool
 	c.Flags().BoolVar(&dead, "dead", false, "also the dead letters of the spool")
@@ -46,7 +47,8 @@ Bodies that the program compressed or encrypted are published as they are: no ke
 	c.RunE = func(c *cobra.Command, args []string) error {
 		info, err := os.Stat(args[0])
 		if err != nil {
-			return driver.NewError(driver.ErrNotFound, fmt.Sprintf("%s cannot be read", printable(args[0])), "give the directory of a spool, an export or an emergency file", err)
+			return driver.NewError(driver.ErrNotFound, fmt.Sprintf("%s cannot be read", printable(args[0])),
+				"give the directory of a spool, an export or an emergency file", err)
 		}
 		return r.with(c.Context(), func(s session) error {
 			if info.IsDir() {
@@ -76,12 +78,14 @@ func (s session) replaySpool(ctx context.Context, root string, dead bool) error 
 	case err != nil:
 		return err
 	case free == 0 && busy > 0:
-		return failure("every directory of the spool is in use by a process"+inUse(busy), "these processes publish what waits by themselves")
+		return failure("every directory of the spool is in use by a process"+inUse(busy),
+			"these processes publish what waits by themselves")
 	case free == 0:
 		return s.replayed(spoolReplay{})
 	}
 	if names, _ := slotsOf(root); len(names) == 1 && names[0] == "." {
-		return failure(fmt.Sprintf("%s is the directory of one process", root), "give the one above it: "+filepath.Dir(filepath.Clean(root)))
+		return failure(fmt.Sprintf("%s is the directory of one process", root),
+			"give the one above it: "+filepath.Dir(filepath.Clean(root)))
 	}
 	d, err := spooldisk.Open(ctx, keptOpen{s.driver}, spooldisk.Options{Root: root, Spool: spool.Options{Logger: quiet}})
 	if err != nil {
@@ -132,19 +136,22 @@ func drained(ctx context.Context, d *spool.Driver) error {
 		case s.Messages == 0:
 			return nil
 		case !s.AwaySince.IsZero() && time.Since(s.AwaySince) > awayFor:
-			return failure(fmt.Sprintf("the broker does not answer; %d messages are published, %d wait", s.Drained, s.Messages), "look whether it runs, and run this again")
+			return failure(fmt.Sprintf("the broker does not answer; %d messages are published, %d wait", s.Drained, s.Messages),
+				"look whether it runs, and run this again")
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return failure(fmt.Sprintf("interrupted; %d messages are published, %d wait", s.Drained, s.Messages), "run this again")
+			return failure(fmt.Sprintf("interrupted; %d messages are published, %d wait", s.Drained, s.Messages),
+				"run this again")
 		}
 	}
 }
 
 func (s session) replayed(v spoolReplay) error {
 	return s.one(v, func() error {
-		return s.sayf("published %d messages; %d had expired, %d were refused by the broker", v.Published, v.Expired, v.Buried)
+		return s.sayf("published %d messages; %d had expired, %d were refused by the broker", v.Published, v.Expired,
+			v.Buried)
 	})
 }
 
@@ -168,7 +175,8 @@ func (s session) replayFile(ctx context.Context, name string) (err error) {
 		if len(batch) == 0 {
 			return nil
 		}
-		rs, err := s.driver.Publish(ctx, batch, driver.PublishOptions{}) // not on the broker: filters have changed the bodies already
+		// not on the broker: filters have changed the bodies already
+		rs, err := s.driver.Publish(ctx, batch, driver.PublishOptions{})
 		for _, r := range rs {
 			switch {
 			case r.Err == nil && r.Duplicate:
@@ -194,10 +202,12 @@ func (s session) replayFile(ctx context.Context, name string) (err error) {
 		err = flush()
 	}
 	if err != nil {
-		return driver.NewError(driver.ErrUnknown, fmt.Sprintf("the replay stopped after %d messages", done.Published), "run it again: what the broker remembers is not stored twice", err)
+		return driver.NewError(driver.ErrUnknown, fmt.Sprintf("the replay stopped after %d messages", done.Published),
+			"run it again: what the broker remembers is not stored twice", err)
 	}
 	return s.one(done, func() error {
-		return s.sayf("published %d messages; the broker knew %d, and %d had expired", done.Published, done.Duplicates, done.Expired)
+		return s.sayf("published %d messages; the broker knew %d, and %d had expired", done.Published, done.Duplicates,
+			done.Expired)
 	})
 }
 
@@ -225,7 +235,8 @@ func eachWaiting(r io.Reader, maxBody int, work func(m *ferry.Message, alive boo
 			err = errors.Join(driver.CheckTopic(m.Topic), m.CheckPublish(maxBody))
 		}
 		if err != nil {
-			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("line %d is no message of a spool", n), "mend it, or take it out; nothing of the file was published", err)
+			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("line %d is no message of a spool", n),
+				"mend it, or take it out; nothing of the file was published", err)
 		}
 		if err := work(m, alive); err != nil {
 			return err

@@ -53,7 +53,8 @@ func spoolIn(t *testing.T, root string) *spool.Driver {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.Publish(t.Context(), []*driver.Message{{ID: "m1", Topic: "mails", Body: []byte("mail")}}, driver.PublishOptions{}); err != nil {
+	if _, err := d.Publish(t.Context(), []*driver.Message{{ID: "m1", Topic: "mails", Body: []byte("mail")}},
+		driver.PublishOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -115,7 +116,8 @@ func TestSpoolReplaysFilteredBodies(t *testing.T) {
 	write(`{"id":"e1","topic":"orders","key":"ann","body_base64":"AQID","headers":{"ferry-encoding":"zstd,aes-gcm;k=1"}}`)
 	d.has(d.ok("spool", "replay", file), "published 1 messages")
 	es, err := d.memory.Get(t.Context(), driver.Target{Topic: "orders", ID: "e1"})
-	if err != nil || len(es) != 1 || string(es[0].Body) != "\x01\x02\x03" || es[0].Headers[ferry.EncodingHeader] != "zstd,aes-gcm;k=1" {
+	if err != nil || len(es) != 1 || string(es[0].Body) != "\x01\x02\x03" ||
+		es[0].Headers[ferry.EncodingHeader] != "zstd,aes-gcm;k=1" {
 		t.Errorf("%+v, error %v", es, err)
 	}
 	write(`{"id":"e2","topic":"no topic","body_base64":"AQID"}`)

@@ -36,7 +36,8 @@ type subOptions struct {
 
 func newSub(p process) *cobra.Command {
 	var o subOptions
-	c := &cobra.Command{Use: "sub TOPIC", Short: "Receive messages and print them: look, or consume", Long: subLong, Example: subExample}
+	c := &cobra.Command{Use: "sub TOPIC", Short: "Receive messages and print them: look, or consume", Long: subLong,
+		Example: subExample}
 	r := newRemote(p, c)
 	f := c.Flags()
 	f.StringVar(&o.group, "group", driver.DefaultGroup, "the group to receive for")
@@ -61,7 +62,8 @@ func (o subOptions) check() error {
 	case o.count < 0:
 		return usage(fmt.Sprintf("--count %d is negative", o.count), "leave it out to go on until Ctrl-C")
 	case !o.ack && o.count > driver.DefaultMaxInflight:
-		return usage(fmt.Sprintf("--count %d is more than can be held at once", o.count), fmt.Sprintf("use at most %d, or --ack", driver.DefaultMaxInflight))
+		return usage(fmt.Sprintf("--count %d is more than can be held at once", o.count),
+			fmt.Sprintf("use at most %d, or --ack", driver.DefaultMaxInflight))
 	}
 	return checkGroup(o.group)
 }

@@ -24,7 +24,8 @@ func TestSubLooksAndGivesBack(t *testing.T) {
 	for range 2 { // the second look finds the same
 		r := d.run("sub", "orders", "--count", "2")
 		lines := strings.Split(strings.TrimSpace(r.out), "\n")
-		if r.code != exitOK || len(lines) != 2 || !strings.HasSuffix(lines[0], "k             a") || !strings.HasSuffix(lines[1], "k             b") {
+		if r.code != exitOK || len(lines) != 2 || !strings.HasSuffix(lines[0], "k             a") ||
+			!strings.HasSuffix(lines[1], "k             b") {
 			t.Errorf("exit code %d, printed %q", r.code, r.out)
 		}
 		d.has(r.err, "2 messages, given back")
@@ -41,11 +42,13 @@ func TestSubConsumes(t *testing.T) {
 	d.put(driver.Message{ID: "1", Topic: "orders", Key: "k", Body: []byte("\xff"), Headers: map[string]string{"h": "v"}})
 	d.ok("pub", "orders", "b", "c")
 	var got []map[string]any
-	if err := json.Unmarshal([]byte(d.ok("sub", "orders", "--ack", "--count", "2", "--output", "json")), &got); err != nil {
+	if err := json.Unmarshal([]byte(d.ok("sub", "orders", "--ack", "--count", "2", "--output", "json")),
+		&got); err != nil {
 		t.Fatal(err)
 	}
 	delete(got[0], "published_at")
-	want := map[string]any{"id": "1", "topic": "orders", "key": "k", "body_base64": "/w==", "headers": map[string]any{"h": "v"}, "priority": "normal",
+	want := map[string]any{"id": "1", "topic": "orders", "key": "k", "body_base64": "/w==",
+		"headers": map[string]any{"h": "v"}, "priority": "normal",
 		"ref": "0-1", "group": "default", "attempt": 1.0, "deliveries": 1.0, "cause": "first"}
 	if diff := cmp.Diff(want, got[0]); diff != "" || len(got) != 2 {
 		t.Errorf("%d messages, the first: %s", len(got), diff)
@@ -129,7 +132,8 @@ func TestSubAcknowledgesOnlyWhatItPrinted(t *testing.T) {
 	d := newDesk(t)
 	d.ok("pub", "orders", "x")
 	r := &remote{process: process{out: broken{}, err: io.Discard}, format: formatTable}
-	err := subOptions{group: "default", ack: true, count: 1}.receive(t.Context(), session{remote: r, driver: d.driver}, "orders")
+	err := subOptions{group: "default", ack: true, count: 1}.receive(t.Context(), session{remote: r, driver: d.driver},
+		"orders")
 	if !errors.Is(err, errPipe) {
 		t.Errorf("got %v", err)
 	}
@@ -154,7 +158,8 @@ func TestSubTellsLostLeases(t *testing.T) {
 		d.put(driver.Message{ID: "1", Topic: "orders", Body: []byte("x")})
 		var notes strings.Builder
 		r := &remote{process: process{out: slow{}, err: &notes}, format: formatTable}
-		if err := (subOptions{group: "default", ack: true, count: 1}).receive(t.Context(), session{remote: r, driver: b}, "orders"); err != nil {
+		if err := (subOptions{group: "default", ack: true, count: 1}).receive(t.Context(), session{remote: r, driver: b},
+			"orders"); err != nil {
 			t.Error(err)
 		}
 		d.has(notes.String(), "1 of them were held too long")

@@ -43,7 +43,8 @@ func newWatcher(s session, member driver.Subscription, lease time.Duration, o su
 		{cell: func(v deliveryView) any { return v.preview() }},
 	})
 	out.live = true
-	return &watcher{session: s, member: member, out: out, ack: o.ack, count: o.count, renew: lease / 3, renewed: time.Now()}
+	return &watcher{session: s, member: member, out: out, ack: o.ack, count: o.count, renew: lease / 3,
+		renewed: time.Now()}
 }
 
 // run prints until the count is reached or ctx ends.
@@ -81,8 +82,8 @@ func (w *watcher) wanted() int {
 	return n
 }
 
-// receive waits for messages. Meanwhile it extends the leases of those it holds, also while others keep coming. It does so
-// itself, between two calls, and not by a keeper beside it: so nothing is extended that is being printed or settled.
+// receive waits for messages. Meanwhile it extends the leases of those it holds, also while others keep coming. It does
+// so itself, between two calls, and not by a keeper beside it: so nothing is extended that is being printed or settled.
 func (w *watcher) receive(ctx context.Context, n int) ([]*driver.Delivery, error) {
 	for {
 		if time.Since(w.renewed) >= w.renew {

@@ -33,7 +33,8 @@ func suggests(c *cobra.Command) {
 	}
 }
 
-// meant returns the commands below c that a word may stand for: those it is another word for, or else those that are written alike.
+// meant returns the commands below c that a word may stand for: those it is another word for, or else those that are
+// written alike.
 func meant(c *cobra.Command, word string) []string {
 	if word == "" {
 		return nil

@@ -40,7 +40,8 @@ func locate(ctx context.Context, d driver.Inspector, topic, name string) (locate
 	case len(found) == 0:
 		return located{}, missing
 	case len(found) == 2 && found[0].views[0].Ref != found[1].views[0].Ref:
-		return located{}, usage(fmt.Sprintf("%q is the ref of one message and the id of another", name), "write ref:"+name+" or id:"+name)
+		return located{}, usage(fmt.Sprintf("%q is the ref of one message and the id of another", name),
+			"write ref:"+name+" or id:"+name)
 	}
 	return found[0], nil
 }
@@ -90,12 +91,15 @@ func (l located) in(group string, states ...driver.State) (driver.Entry, error) 
 	case len(fits) == 1:
 		return fits[0], nil
 	case len(fits) > 1:
-		return driver.Entry{}, usage(fmt.Sprintf("message %s is %s in %d groups", l.name, fits[0].State, len(fits)), "name one with --group")
+		return driver.Entry{}, usage(fmt.Sprintf("message %s is %s in %d groups", l.name, fits[0].State, len(fits)),
+			"name one with --group")
 	case len(others) > 0:
-		return driver.Entry{}, driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is %s", l.name, strings.Join(others, ", ")),
+		return driver.Entry{}, driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("message %s is %s", l.name, strings.Join(others, ", ")),
 			"this works on messages that are "+join(states), nil)
 	}
-	return driver.Entry{}, driver.NewError(driver.ErrNotFound, fmt.Sprintf("group %q has no message %s", group, l.name), "leave --group out to find it in any group", nil)
+	return driver.Entry{}, driver.NewError(driver.ErrNotFound, fmt.Sprintf("group %q has no message %s", group, l.name),
+		"leave --group out to find it in any group", nil)
 }
 
 // targetIn returns the target of a view of the message.

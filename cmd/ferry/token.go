@@ -13,8 +13,8 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-const tokenLong = `A token is what a program shows a server: Authorization: Bearer ... Its text is printed once, when it is
-made; the broker has a hash of it. Scopes: publish, consume, view, operate, payload, metrics, admin.
+const tokenLong = `A token is what a program shows a server: Authorization: Bearer ... Its text is printed once, when
+it is made; the broker has a hash of it. Scopes: publish, consume, view, operate, payload, metrics, admin.
 
 The command works on the broker itself, so that the first token can be made before there is a server.`
 
@@ -89,7 +89,8 @@ func act(ctx context.Context, b *ferry.Broker, a auth.Action, do func(ctx contex
 
 func newTokenCreate(p process) *cobra.Command {
 	c := &cobra.Command{Use: "create NAME", Short: "Make a token, and print its text once",
-		Long: `Makes a token. Standard output has its text and nothing else, so that it can go into a file or a secret store.`,
+		Long: `Makes a token. Standard output has its text and nothing else, so that it can go into a file or a
+secret store.`,
 		Example: `  ferry token create ci --scope publish --topic 'orders.*' --ttl 720h > ci.token
   ferry token create ops --scope view,operate,payload --output json`}
 	r := newRemote(p, c)

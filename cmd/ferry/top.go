@@ -13,8 +13,8 @@ import (
 	"github.com/ferrymq/ferry/monitor"
 )
 
-const topLong = `Shows every group of every topic, live: what is ready, in flight, waiting, delayed and dead, how fast messages come and go, how
-long the oldest has waited, and how many workers there are. It only looks.
+const topLong = `Shows every group of every topic, live: what is ready, in flight, waiting, delayed and dead, how fast
+messages come and go, how long the oldest has waited, and how many workers there are. It only looks.
 
 Keys: s sorts by the next column, S by the one before, / filters by name, space stops and goes on, q ends.`
 
@@ -44,12 +44,15 @@ func newTop(p process) *cobra.Command {
 
 // top looks again and again until somebody ends it.
 func (s session) top(ctx context.Context, topics []string, every time.Duration) error {
-	collector, err := monitor.NewCollector(s.broker, monitor.CollectorOptions{Options: monitor.Options{Topics: topics}, Processes: cluster.Processes})
+	collector, err := monitor.NewCollector(s.broker, monitor.CollectorOptions{Options: monitor.Options{Topics: topics},
+		Processes: cluster.Processes})
 	if err != nil {
 		return err
 	}
-	m := topModel{broker: brokerName(s.broker), every: every, look: func() monitor.Figures { return collector.Collect(ctx) }}
-	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(s.in), tea.WithOutput(s.out), tea.WithEnvironment(os.Environ())).Run()
+	m := topModel{broker: brokerName(s.broker), every: every,
+		look: func() monitor.Figures { return collector.Collect(ctx) }}
+	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(s.in), tea.WithOutput(s.out),
+		tea.WithEnvironment(os.Environ())).Run()
 	if ctx.Err() != nil {
 		return nil
 	}

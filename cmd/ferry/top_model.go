@@ -40,16 +40,26 @@ var topColumns = []struct {
 	less  func(a, b monitor.Queue) int
 	cell  func(q monitor.Queue) string
 }{
-	{"topic", -24, func(a, b monitor.Queue) int { return cmp.Compare(a.Topic, b.Topic) }, func(q monitor.Queue) string { return q.Topic }},
-	{"group", -16, func(a, b monitor.Queue) int { return cmp.Compare(a.Group, b.Group) }, func(q monitor.Queue) string { return q.Group }},
-	{"ready", 9, func(a, b monitor.Queue) int { return cmp.Compare(b.Ready, a.Ready) }, func(q monitor.Queue) string { return fmt.Sprint(q.Ready) }},
-	{"inflight", 9, func(a, b monitor.Queue) int { return cmp.Compare(b.Inflight, a.Inflight) }, func(q monitor.Queue) string { return fmt.Sprint(q.Inflight) }},
-	{"waiting", 8, func(a, b monitor.Queue) int { return cmp.Compare(b.Waiting, a.Waiting) }, func(q monitor.Queue) string { return fmt.Sprint(q.Waiting) }},
-	{"dead", 7, func(a, b monitor.Queue) int { return cmp.Compare(b.Dead, a.Dead) }, func(q monitor.Queue) string { return fmt.Sprint(q.Dead) }},
-	{"in/s", 8, func(a, b monitor.Queue) int { return cmp.Compare(b.InPerSecond, a.InPerSecond) }, func(q monitor.Queue) string { return fmt.Sprintf("%.1f", q.InPerSecond) }},
-	{"out/s", 8, func(a, b monitor.Queue) int { return cmp.Compare(b.OutPerSecond, a.OutPerSecond) }, func(q monitor.Queue) string { return fmt.Sprintf("%.1f", q.OutPerSecond) }},
-	{"oldest", 9, func(a, b monitor.Queue) int { return cmp.Compare(b.Oldest, a.Oldest) }, func(q monitor.Queue) string { return q.Oldest.Round(time.Second).String() }},
-	{"workers", 8, func(a, b monitor.Queue) int { return cmp.Compare(b.Consumers, a.Consumers) }, func(q monitor.Queue) string { return fmt.Sprint(q.Consumers) }},
+	{"topic", -24, func(a, b monitor.Queue) int { return cmp.Compare(a.Topic, b.Topic) },
+		func(q monitor.Queue) string { return q.Topic }},
+	{"group", -16, func(a, b monitor.Queue) int { return cmp.Compare(a.Group, b.Group) },
+		func(q monitor.Queue) string { return q.Group }},
+	{"ready", 9, func(a, b monitor.Queue) int { return cmp.Compare(b.Ready, a.Ready) },
+		func(q monitor.Queue) string { return fmt.Sprint(q.Ready) }},
+	{"inflight", 9, func(a, b monitor.Queue) int { return cmp.Compare(b.Inflight, a.Inflight) },
+		func(q monitor.Queue) string { return fmt.Sprint(q.Inflight) }},
+	{"waiting", 8, func(a, b monitor.Queue) int { return cmp.Compare(b.Waiting, a.Waiting) },
+		func(q monitor.Queue) string { return fmt.Sprint(q.Waiting) }},
+	{"dead", 7, func(a, b monitor.Queue) int { return cmp.Compare(b.Dead, a.Dead) },
+		func(q monitor.Queue) string { return fmt.Sprint(q.Dead) }},
+	{"in/s", 8, func(a, b monitor.Queue) int { return cmp.Compare(b.InPerSecond, a.InPerSecond) },
+		func(q monitor.Queue) string { return fmt.Sprintf("%.1f", q.InPerSecond) }},
+	{"out/s", 8, func(a, b monitor.Queue) int { return cmp.Compare(b.OutPerSecond, a.OutPerSecond) },
+		func(q monitor.Queue) string { return fmt.Sprintf("%.1f", q.OutPerSecond) }},
+	{"oldest", 9, func(a, b monitor.Queue) int { return cmp.Compare(b.Oldest, a.Oldest) },
+		func(q monitor.Queue) string { return q.Oldest.Round(time.Second).String() }},
+	{"workers", 8, func(a, b monitor.Queue) int { return cmp.Compare(b.Consumers, a.Consumers) },
+		func(q monitor.Queue) string { return fmt.Sprint(q.Consumers) }},
 }
 
 // Init begins with a look.
@@ -130,7 +140,8 @@ func (m topModel) View() tea.View {
 
 func (m topModel) screen() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s   %s   %d ready   %.1f in/s   %.1f out/s   %d workers%s\n", m.broker, cmp.Or(m.seen.Health.Status, "..."), m.seen.Ready, m.seen.InPerSecond, m.seen.OutPerSecond,
+	fmt.Fprintf(&b, "%s   %s   %d ready   %.1f in/s   %.1f out/s   %d workers%s\n", m.broker,
+		cmp.Or(m.seen.Health.Status, "..."), m.seen.Ready, m.seen.InPerSecond, m.seen.OutPerSecond,
 		m.workers(), m.state())
 	if m.seen.Err != nil {
 		fmt.Fprintf(&b, "the broker does not answer: %v\n", printable(m.seen.Err.Error()))

@@ -97,7 +97,8 @@ func TestTopScreen(t *testing.T) {
 	t.Parallel()
 	m := after(topModel{broker: "memory://"}, topFigures(9), tea.WindowSizeMsg{Height: 6})
 	got := m.screen()
-	if lines := strings.Split(got, "\n"); len(lines) > 6 || !strings.Contains(got, "[topic]") || !strings.Contains(got, "... and 1 more") {
+	if lines := strings.Split(got, "\n"); len(lines) > 6 || !strings.Contains(got, "[topic]") ||
+		!strings.Contains(got, "... and 1 more") {
 		t.Errorf("on six lines:\n%s", got)
 	}
 	m = after(m, tea.WindowSizeMsg{Height: 40})

@@ -25,12 +25,14 @@ const topicExample = `  ferry topic ls                              what is ther
 
 func newTopic(p process) *cobra.Command {
 	return newNoun("topic", "List, show, create, alter, pause, purge and remove topics", topicExample,
-		newTopicList(p), newTopicShow(p), newTopicCreate(p), newTopicAlter(p), newTopicPause(p, true), newTopicPause(p, false), newTopicPurge(p),
+		newTopicList(p), newTopicShow(p), newTopicCreate(p), newTopicAlter(p), newTopicPause(p, true),
+		newTopicPause(p, false), newTopicPurge(p),
 		newTopicRetain(p), newTopicTrim(p), newTopicRemove(p))
 }
 
 func newTopicList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls", Short: "List the topics with their counts over all groups", Example: "  ferry topic ls\n  ferry topic ls --output json | jq '.[].topic'"}
+	c := &cobra.Command{Use: "ls", Short: "List the topics with their counts over all groups",
+		Example: "  ferry topic ls\n  ferry topic ls --output json | jq '.[].topic'"}
 	r := newRemote(p, c)
 	var own bool
 	c.Flags().BoolVar(&own, "all", false, "also Ferry's own topics, whose names begin with ferry.")
@@ -53,7 +55,8 @@ func newTopicList(p process) *cobra.Command {
 }
 
 func newTopicShow(p process) *cobra.Command {
-	c := &cobra.Command{Use: "show TOPIC", Short: "Show one topic: settings, groups, and where every message is", Example: "  ferry topic show orders"}
+	c := &cobra.Command{Use: "show TOPIC", Short: "Show one topic: settings, groups, and where every message is",
+		Example: "  ferry topic show orders"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.with(c.Context(), func(s session) error {
@@ -82,7 +85,8 @@ func configOf(ctx context.Context, d driver.Inspector, topic string) (driver.Top
 		}
 	}
 	if err == nil {
-		err = driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", topic), "'ferry topic ls' lists those that do", nil)
+		err = driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", topic),
+			"'ferry topic ls' lists those that do", nil)
 	}
 	return driver.TopicConfig{}, err
 }
@@ -93,7 +97,8 @@ func newTopicPause(p process, paused bool) *cobra.Command {
 	done := "paused"
 	if !paused {
 		done = "resumed"
-		c.Use, c.Short, c.Example = "resume TOPIC", "Let deliveries of a topic or of one group go on", "  ferry topic resume orders"
+		c.Use, c.Short, c.Example = "resume TOPIC", "Let deliveries of a topic or of one group go on",
+			"  ferry topic resume orders"
 	}
 	r := newRemote(p, c)
 	var group string
@@ -113,8 +118,10 @@ func newTopicPause(p process, paused bool) *cobra.Command {
 }
 
 func newTopicPurge(p process) *cobra.Command {
-	c := &cobra.Command{Use: "purge TOPIC", Short: "Remove what is ready, waiting or delayed; not what is in flight or dead",
-		Long:    "Removes what is ready, waits for a retry or is delayed when it starts. What is in flight, dead or\npublished later stays. It asks for the name of the topic, or takes --yes.",
+	c := &cobra.Command{Use: "purge TOPIC", Short: "Remove what is ready, waiting or delayed; not what is in flight or " +
+		"dead",
+		Long: "Removes what is ready, waits for a retry or is delayed when it starts. What is in flight, dead " +
+			"or\npublished later stays. It asks for the name of the topic, or takes --yes.",
 		Example: "  ferry topic purge orders\n  ferry topic purge orders --group billing --yes"}
 	r := newRemote(p, c)
 	var group string
@@ -165,7 +172,8 @@ func purgeable(st driver.TopicStats, group string) int64 {
 
 func newTopicRemove(p process) *cobra.Command {
 	c := &cobra.Command{Use: "rm TOPIC", Short: "Remove a topic with all its messages, groups and dead letters",
-		Long:    "Removes a topic with all its messages, groups and dead letters. Its consumers must be stopped first.\nIt asks for the name of the topic, or takes --yes.",
+		Long: "Removes a topic with all its messages, groups and dead letters. Its consumers must be stopped first.\nIt " +
+			"asks for the name of the topic, or takes --yes.",
 		Example: "  ferry topic rm orders\n  ferry topic rm orders --yes"}
 	r := newRemote(p, c)
 	var yes bool

@@ -18,7 +18,8 @@ func (c *configFlags) add(f *pflag.FlagSet) {
 	f.Int64Var(&c.MaxBytes, "max-bytes", 0, "refuse publishes beyond this many bytes of unsettled messages; 0: no bound")
 	f.DurationVar(&c.Keep, "keep", 0, "keep settled messages this long, 24h for example; 0: not at all")
 	f.Int64Var(&c.KeepMost, "keep-most", 0, "of those keep at most this many, the newest; 0: no bound")
-	f.BoolVar(&c.ExpiredDead, "expired-dead", false, "send expired messages to the dead letters instead of discarding them")
+	f.BoolVar(&c.ExpiredDead, "expired-dead", false,
+		"send expired messages to the dead letters instead of discarding them")
 	f.IntVar(&c.Partitions, "partitions", 0, "partitions or shards, where the broker has them; 0: its default")
 	onlyOnCommandLine(f, "max-messages", "max-bytes", "keep", "keep-most", "expired-dead", "partitions")
 }
@@ -40,18 +41,20 @@ func (c configFlags) change(f *pflag.FlagSet, old driver.TopicConfig) driver.Top
 	return old
 }
 
-// fits says why a broker cannot do what the flags ask for, or nil. Those inside one process take a number of partitions, for programs that run
-// on others too, and make nothing of it.
+// fits says why a broker cannot do what the flags ask for, or nil. Those inside one process take a number of
+// partitions, for programs that run on others too, and make nothing of it.
 func (c configFlags) fits(caps driver.Capabilities) error {
 	if c.Partitions > 0 && (caps.Driver == "memory" || caps.Driver == "disk") {
-		return driver.NewError(driver.ErrUnsupported, caps.Driver+" has no partitions", "leave --partitions out: consumers share a topic there without them", nil)
+		return driver.NewError(driver.ErrUnsupported, caps.Driver+" has no partitions",
+			"leave --partitions out: consumers share a topic there without them", nil)
 	}
 	return nil
 }
 
 func newTopicCreate(p process) *cobra.Command {
 	c := &cobra.Command{Use: "create TOPIC", Short: "Create a topic with these settings",
-		Long:    "Creates a topic. One that exists with the same settings is fine, one with others is refused; one that\nexists only because something was published takes them on. It answers \"created\" or \"configured\".",
+		Long: "Creates a topic. One that exists with the same settings is fine, one with others is refused; one " +
+			"that\nexists only because something was published takes them on. It answers \"created\" or \"configured\".",
 		Example: "  ferry topic create orders\n  ferry topic create orders --max-messages 1000000 --keep 24h --expired-dead"}
 	r := newRemote(p, c)
 	var config configFlags
@@ -86,7 +89,8 @@ func newTopicCreate(p process) *cobra.Command {
 }
 
 func newTopicAlter(p process) *cobra.Command {
-	c := &cobra.Command{Use: "alter TOPIC", Short: "Change some settings of a topic, and keep the others", Example: "  ferry topic alter orders --keep 48h"}
+	c := &cobra.Command{Use: "alter TOPIC", Short: "Change some settings of a topic, and keep the others",
+		Example: "  ferry topic alter orders --keep 48h"}
 	r := newRemote(p, c)
 	var config configFlags
 	config.add(c.Flags())

@@ -12,22 +12,26 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-const retainLong = `Bounds what a topic holds in its log, by age, number of entries or bytes of memory: what is beyond a bound goes, oldest
-first. What is not given stays as it is; 0 takes a bound away; without any it is only shown.
+const retainLong = `Bounds what a topic holds in its log, by age, number of entries or bytes of memory: what is beyond
+a bound goes, oldest first. What is not given stays as it is; 0 takes a bound away; without any it is only shown.
 
-A bound waits for what some group has not settled, unless --drop-unsettled lets it go: it is then lost to that group, and
-counted as dropped. What is in flight is always waited for. Consumers apply the bounds now and then, 'ferry topic trim' at once.`
+A bound waits for what some group has not settled, unless --drop-unsettled lets it go: it is then lost to that group,
+and counted as dropped. What is in flight is always waited for. Consumers apply the bounds now and then, 'ferry topic
+trim' at once.`
 
 func newTopicRetain(p process) *cobra.Command {
-	c := &cobra.Command{Use: "retain TOPIC", Short: "Bound the log of a topic by age, entries or bytes, or show its bounds", Long: retainLong,
-		Example: "  ferry topic retain orders\n  ferry topic retain orders --age 72h --entries 1000000\n  ferry topic retain orders --bytes 1073741824 --drop-unsettled"}
+	c := &cobra.Command{Use: "retain TOPIC",
+		Short: "Bound the log of a topic by age, entries or bytes, or show its bounds", Long: retainLong,
+		Example: "  ferry topic retain orders\n  ferry topic retain orders --age 72h --entries 1000000\n  ferry topic " +
+			"retain orders --bytes 1073741824 --drop-unsettled"}
 	r := newRemote(p, c)
 	var set driver.Retention
 	var yes bool
 	c.Flags().DurationVar(&set.Age, "age", 0, "nothing older than this, 72h for example; 0: no bound")
 	c.Flags().Int64Var(&set.Entries, "entries", 0, "at most this many entries; 0: no bound")
 	c.Flags().Int64Var(&set.Bytes, "bytes", 0, "at most this much memory of the streams; 0: no bound")
-	c.Flags().BoolVar(&set.DropUnsettled, "drop-unsettled", false, "drop what groups have not settled, instead of waiting for it")
+	c.Flags().BoolVar(&set.DropUnsettled, "drop-unsettled", false,
+		"drop what groups have not settled, instead of waiting for it")
 	yesFlag(c.Flags(), &yes)
 	onlyOnCommandLine(c.Flags(), retentionFlags...)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -79,7 +83,8 @@ func (s session) showRetention(topic string, now driver.Retention, err error) er
 	if err != nil {
 		return err
 	}
-	v := retentionView{Topic: topic, Age: jsontime.Duration(now.Age), Entries: now.Entries, Bytes: now.Bytes, DropUnsettled: now.DropUnsettled}
+	v := retentionView{Topic: topic, Age: jsontime.Duration(now.Age), Entries: now.Entries, Bytes: now.Bytes,
+		DropUnsettled: now.DropUnsettled}
 	return s.one(v, func() error { return s.sayf("topic %s %s", topic, v) })
 }
 

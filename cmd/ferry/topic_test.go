@@ -28,10 +28,12 @@ func TestTopicList(t *testing.T) {
 	if err := json.Unmarshal([]byte(d.ok("topic", "ls", "--output", "json")), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 2 || all[0].Topic != "mails" || all[0].Delayed != 1 || all[1].Ready != 2 || all[1].Groups[0].Received != 2 {
+	if len(all) != 2 || all[0].Topic != "mails" || all[0].Delayed != 1 || all[1].Ready != 2 ||
+		all[1].Groups[0].Received != 2 {
 		t.Errorf("%+v", all)
 	}
-	if lines := strings.Split(d.ok("topic", "ls", "--output", "ndjson"), "\n"); len(lines) != 3 || !json.Valid([]byte(lines[0])) || !json.Valid([]byte(lines[1])) {
+	if lines := strings.Split(d.ok("topic", "ls", "--output", "ndjson"), "\n"); len(lines) != 3 ||
+		!json.Valid([]byte(lines[0])) || !json.Valid([]byte(lines[1])) {
 		t.Errorf("%q", lines)
 	}
 }
@@ -44,7 +46,8 @@ func TestTopicCreateAlterShow(t *testing.T) {
 		t.Errorf("printed %q", out)
 	}
 	d.ok(create...) // the same again
-	d.has(d.fails(exitFailure, "is configured as", "topic", "create", "orders").err, "hint: 'ferry topic alter orders' changes settings")
+	d.has(d.fails(exitFailure, "is configured as", "topic", "create", "orders").err,
+		"hint: 'ferry topic alter orders' changes settings")
 	d.fails(exitUsage, "negative", "topic", "create", "other", "--max-messages=-1")
 	d.fails(exitUsage, "there is nothing to change", "topic", "alter", "orders")
 	d.ok("topic", "alter", "orders", "--max-bytes", "1000")
@@ -53,10 +56,12 @@ func TestTopicCreateAlterShow(t *testing.T) {
 	if err := json.Unmarshal([]byte(d.ok("topic", "show", "orders", "--output", "json")), &v); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&configView{MaxMessages: 5, MaxBytes: 1000, Keep: 3600e9, ExpiredDead: true}, v.Config); diff != "" {
+	if diff := cmp.Diff(&configView{MaxMessages: 5, MaxBytes: 1000, Keep: 3600e9, ExpiredDead: true},
+		v.Config); diff != "" {
 		t.Error(diff)
 	}
-	d.has(d.ok("topic", "show", "orders"), "orders  nobody consumes group default", "bound         5 messages, 1000 bytes", "keep          settled messages for 1h0m0s",
+	d.has(d.ok("topic", "show", "orders"), "orders  nobody consumes group default", "bound         5 messages, 1000 bytes",
+		"keep          settled messages for 1h0m0s",
 		"expired       to the dead letters", "published     1 = 1 fanned + 0 delayed", "group    order")
 }
 
@@ -69,11 +74,13 @@ func TestTopicPauseAndResume(t *testing.T) {
 	}
 	d.has(d.ok("topic", "ls"), "paused")
 	d.ok("topic", "pause", "orders", "--group", "default")
-	if out := d.ok("topic", "resume", "orders", "--output", "ndjson"); out != `{"topic":"orders","result":"resumed"}`+"\n" || d.stats("orders").Paused || !d.stats("orders").Groups[0].Paused {
+	if out := d.ok("topic", "resume", "orders", "--output", "ndjson"); out != `{"topic":"orders","result":"resumed"}`+
+		"\n" || d.stats("orders").Paused || !d.stats("orders").Groups[0].Paused {
 		t.Errorf("printed %q", out)
 	}
 	d.has(d.ok("topic", "ls"), "group default is paused")
-	if out := d.ok("topic", "resume", "orders", "--group", "default"); out != "resumed topic orders group default\n" || d.stats("orders").Groups[0].Paused {
+	if out := d.ok("topic", "resume", "orders", "--group", "default"); out != "resumed topic orders group default\n" ||
+		d.stats("orders").Groups[0].Paused {
 		t.Errorf("printed %q", out)
 	}
 }
@@ -84,14 +91,17 @@ func TestTopicPurgeAndDelete(t *testing.T) {
 	d.bury("dead", driver.Failure{Error: "no"})
 	d.ok("pub", "orders", "a", "b")
 	d.ok("pub", "orders", "c", "--delay", "1h")
-	d.has(d.fails(exitUsage, "nobody can be asked: purge 3 entries of topic orders", "topic", "purge", "orders").err, "hint: add --yes if you mean it")
-	if out := d.ok("topic", "purge", "orders", "--group", "default", "--yes"); out != "purged 2 entries of topic orders group default\n" {
+	d.has(d.fails(exitUsage, "nobody can be asked: purge 3 entries of topic orders", "topic", "purge", "orders").err,
+		"hint: add --yes if you mean it")
+	if out := d.ok("topic", "purge", "orders", "--group", "default",
+		"--yes"); out != "purged 2 entries of topic orders group default\n" {
 		t.Errorf("printed %q", out)
 	}
 	if out := d.ok("topic", "purge", "orders", "--yes"); out != "purged 1 entries of topic orders\n" {
 		t.Errorf("printed %q", out)
 	}
-	d.fails(exitUsage, "remove topic orders with 0 unsettled messages, 1 dead letters, 0 parse errors and groups: default", "topic", "rm", "orders")
+	d.fails(exitUsage, "remove topic orders with 0 unsettled messages, 1 dead letters, 0 parse errors and groups: default",
+		"topic", "rm", "orders")
 	if out := d.ok("topic", "rm", "orders", "--yes"); out != "removed topic orders\n" {
 		t.Errorf("printed %q", out)
 	}
@@ -103,7 +113,8 @@ func TestGroups(t *testing.T) {
 	d := newDesk(t)
 	d.ok("topic", "create", "orders", "--keep", "1h")
 	d.has(d.ok("group", "ls", "orders"), "Topic orders has no groups yet")
-	if out := d.ok("group", "create", "orders", "billing", "--order", "relaxed"); out != "created topic orders group billing\n" {
+	if out := d.ok("group", "create", "orders", "billing", "--order",
+		"relaxed"); out != "created topic orders group billing\n" {
 		t.Errorf("printed %q", out)
 	}
 	d.ok("pub", "orders", "x")
@@ -113,7 +124,8 @@ func TestGroups(t *testing.T) {
 	d.fails(exitUsage, `--order "loose" does not exist`, "group", "create", "orders", "g", "--order", "loose")
 	d.fails(exitUsage, `--start "soon" is neither`, "group", "create", "orders", "g", "--start", "soon")
 	d.fails(exitFailure, "order", "group", "create", "orders", "billing")
-	d.fails(exitUsage, "remove group billing of topic orders with 1 unsettled messages and 0 dead letters", "group", "rm", "orders", "billing")
+	d.fails(exitUsage, "remove group billing of topic orders with 1 unsettled messages and 0 dead letters", "group", "rm",
+		"orders", "billing")
 	if out := d.ok("group", "rm", "orders", "billing", "--yes"); out != "removed topic orders group billing\n" {
 		t.Errorf("printed %q", out)
 	}

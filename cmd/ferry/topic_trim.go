@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const trimLong = `Applies the retention of a topic now, see 'ferry topic retain'. Where it may drop what groups have not settled, it asks
-for the name of the topic, or takes --yes.`
+const trimLong = `Applies the retention of a topic now, see 'ferry topic retain'. Where it may drop what groups have
+not settled, it asks for the name of the topic, or takes --yes.`
 
 func newTopicTrim(p process) *cobra.Command {
-	c := &cobra.Command{Use: "trim TOPIC", Short: "Remove what is beyond the retention of a topic", Long: trimLong, Example: "  ferry topic trim orders"}
+	c := &cobra.Command{Use: "trim TOPIC", Short: "Remove what is beyond the retention of a topic", Long: trimLong,
+		Example: "  ferry topic trim orders"}
 	r := newRemote(p, c)
 	var yes bool
 	yesFlag(c.Flags(), &yes)
@@ -48,9 +49,11 @@ func (s session) trim(ctx context.Context, topic string, yes bool) error {
 	}
 	v := trimmed{Topic: topic, Removed: report.Removed, Dropped: report.Dropped, Waits: report.Waits}
 	return s.one(v, func() error {
-		if err := s.sayf("trimmed topic %s: %d entries removed, of them %d that were not settled", topic, v.Removed, v.Dropped); err != nil || !v.Waits {
+		if err := s.sayf("trimmed topic %s: %d entries removed, of them %d that were not settled", topic, v.Removed,
+			v.Dropped); err != nil || !v.Waits {
 			return err
 		}
-		return s.sayf("more is beyond the retention, and waits for what is not settled or in flight; 'ferry group ls %s --partitions' says whose", topic)
+		return s.sayf("more is beyond the retention, and waits for what is not settled or in flight; 'ferry group ls %s "+
+			"--partitions' says whose", topic)
 	})
 }

@@ -55,8 +55,10 @@ type groupView struct {
 
 func viewTopic(st driver.TopicStats) topicView {
 	v := topicView{
-		Topic: st.Topic, Paused: st.Paused, Health: health(st), Published: st.Published, Fanned: st.Fanned, Expired: st.Expired, Cancelled: st.Cancelled,
-		Delayed: st.Delayed, Held: st.Held, Invalid: st.Invalid, Messages: st.Messages, Bytes: st.Bytes, Groups: []groupView{}, stats: st,
+		Topic: st.Topic, Paused: st.Paused, Health: health(st), Published: st.Published, Fanned: st.Fanned,
+		Expired: st.Expired, Cancelled: st.Cancelled,
+		Delayed: st.Delayed, Held: st.Held, Invalid: st.Invalid, Messages: st.Messages, Bytes: st.Bytes,
+		Groups: []groupView{}, stats: st,
 	}
 	for _, g := range st.Groups {
 		v.Ready += g.Ready
@@ -71,7 +73,8 @@ func viewTopic(st driver.TopicStats) topicView {
 
 func viewGroup(g driver.GroupStats) groupView {
 	return groupView{
-		Group: g.Group, Order: g.Order.String(), Paused: g.Paused, Consumers: g.Consumers, Received: g.Received, Acked: g.Acked, Dropped: g.Dropped,
+		Group: g.Group, Order: g.Order.String(), Paused: g.Paused, Consumers: g.Consumers, Received: g.Received,
+		Acked: g.Acked, Dropped: g.Dropped,
 		Expired: g.Expired, Cancelled: g.Cancelled, Ready: g.Ready, Inflight: g.Inflight, Waiting: g.Waiting, Dead: g.Dead,
 		Redelivered: g.Redelivered, Retried: g.Retried, Died: g.Died, Oldest: jsontime.Duration(g.Oldest),
 	}
@@ -148,7 +151,8 @@ func (r *remote) showTopic(v topicView) error {
 		return err
 	}
 	err := r.fields(
-		field{"bound", v.Config.bound()}, field{"keep", v.Config.keep()}, field{"expired", v.Config.expired()}, field{"partitions", plain(v.Config.Partitions)},
+		field{"bound", v.Config.bound()}, field{"keep", v.Config.keep()}, field{"expired", v.Config.expired()},
+		field{"partitions", plain(v.Config.Partitions)},
 		field{"unsettled", fmt.Sprintf("%d messages, %d bytes", v.Messages, v.Bytes)},
 		field{"published", topicEquation(v.stats)}, field{"parse errors", plain(int(v.Invalid))},
 	)

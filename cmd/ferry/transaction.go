@@ -11,9 +11,10 @@ import (
 	"github.com/ferrymq/ferry/transaction"
 )
 
-const transactionLong = `A transaction publishes messages to several topics, all or none. Its halves lie in their topics, and nobody sees them
-before it is committed. If its producer vanishes, a transaction.Resolver of any program asks whether the work was done, and
-rolls it back when its time is over. Here it is decided by hand. A decision stands: deciding otherwise is refused.`
+const transactionLong = `A transaction publishes messages to several topics, all or none. Its halves lie in their
+topics, and nobody sees them before it is committed. If its producer vanishes, a transaction.Resolver of any program
+asks whether the work was done, and rolls it back when its time is over. Here it is decided by hand. A decision
+stands: deciding otherwise is refused.`
 
 const transactionExample = `  ferry transaction ls
   ferry transaction show 0197e7f0-5cf3-7c7e-a1a0-4d2f1f6e2a11
@@ -21,7 +22,8 @@ const transactionExample = `  ferry transaction ls
   ferry transaction rollback 0197e7f0-5cf3-7c7e-a1a0-4d2f1f6e2a11`
 
 func newTransaction(p process) *cobra.Command {
-	c := newNoun("transaction", "List, show, commit and roll back transactions", transactionExample, newTransactionList(p), newTransactionShow(p),
+	c := newNoun("transaction", "List, show, commit and roll back transactions", transactionExample, newTransactionList(p),
+		newTransactionShow(p),
 		newTransactionDecision(p, "commit ID", "Publish all halves of a transaction", transaction.Commit),
 		newTransactionDecision(p, "rollback ID", "Delete all halves of a transaction", transaction.Rollback))
 	c.Long = transactionLong
@@ -49,7 +51,8 @@ type halfView struct {
 }
 
 func viewTransaction(t transaction.Transaction) transactionView {
-	v := transactionView{ID: t.ID, State: string(t.State), By: t.By, Done: t.Done, Kind: t.Kind, Subject: t.Subject, Count: t.Count, Written: jsontime.At(t.Written), TTL: jsontime.Duration(t.TTL)}
+	v := transactionView{ID: t.ID, State: string(t.State), By: t.By, Done: t.Done, Kind: t.Kind, Subject: t.Subject,
+		Count: t.Count, Written: jsontime.At(t.Written), TTL: jsontime.Duration(t.TTL)}
 	for _, h := range t.Halves {
 		v.Halves = append(v.Halves, halfView{h.Topic, h.ID, jsontime.Duration(h.Delay)})
 	}
@@ -67,7 +70,8 @@ var transactionColumns = []column[transactionView]{
 }
 
 func newTransactionList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls", Short: "List transactions that are open, or decided and not done", Example: "  ferry transaction ls\n  ferry transaction ls --output json"}
+	c := &cobra.Command{Use: "ls", Short: "List transactions that are open, or decided and not done",
+		Example: "  ferry transaction ls\n  ferry transaction ls --output json"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.with(c.Context(), func(open session) error { return r.listTransactions(c.Context(), open.broker) })
@@ -109,10 +113,12 @@ func newTransactionShow(p process) *cobra.Command {
 	return c
 }
 
-func newTransactionDecision(p process, use, short string, decide func(context.Context, *ferry.Broker, string) (transaction.Transaction, error)) *cobra.Command {
+func newTransactionDecision(p process, use, short string, decide func(context.Context, *ferry.Broker,
+	string) (transaction.Transaction, error)) *cobra.Command {
 	word := use[:len(use)-len(" ID")]
-	c := &cobra.Command{Use: use, Short: short, Long: short + `, for a producer that vanished. It stands once it is decided: a producer that comes
-back is told so, and deciding otherwise is refused. Deciding the same again changes nothing, and ends what was not ended.`,
+	c := &cobra.Command{Use: use, Short: short, Long: short + `, for a producer that vanished.
+It stands once it is decided: a producer that comes back is told so, and deciding otherwise is refused.
+Deciding the same again changes nothing, and ends what was not ended.`,
 		Example: "  ferry transaction " + word + " 0197e7f0-5cf3-7c7e-a1a0-4d2f1f6e2a11"}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -131,7 +137,8 @@ back is told so, and deciding otherwise is refused. Deciding the same again chan
 func (r *remote) tellTransaction(t transaction.Transaction) error {
 	v := viewTransaction(t)
 	return r.one(v, func() error {
-		lines := [][2]string{{"by", v.By}, {"kind", v.Kind}, {"subject", v.Subject}, {"written", textOf(v.Written)}, {"ttl", nonzero(v.TTL)}}
+		lines := [][2]string{{"by", v.By}, {"kind", v.Kind}, {"subject", v.Subject}, {"written", textOf(v.Written)},
+			{"ttl", nonzero(v.TTL)}}
 		if err := r.sayf("%s  %s, %s", v.ID, v.State, halvesOf(v.Count)); err != nil {
 			return err
 		}

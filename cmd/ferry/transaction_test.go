@@ -29,7 +29,8 @@ func TestTransactions(t *testing.T) {
 	}
 	good, bad := begin(), begin()
 	d.has(d.ok("transaction", "ls"), good, bad, "orders", "order 17", "open")
-	d.has(d.ok("transaction", "show", good), "open, 2 halves", "subject   order 17", "half      bills", "half      parcels", "ttl       1h0m0s")
+	d.has(d.ok("transaction", "show", good), "open, 2 halves", "subject   order 17", "half      bills",
+		"half      parcels", "ttl       1h0m0s")
 	d.has(d.ok("transaction", "commit", good), "committed, 2 halves", "by        operator")
 	d.has(d.ok("transaction", "rollback", bad, "--output", "json"), `"state": "rolled_back"`, `"done": false`)
 	if got := d.ok("msg", "ls", "bills", "--output", "ndjson"); strings.Count(got, "\n") != 1 {

@@ -13,8 +13,8 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-const userLong = `A user logs in to a server with a name and a password. Roles: viewer sees everything but bodies, operator
-also changes what happens to messages, admin also users and tokens. A role may be for some topics only.
+const userLong = `A user logs in to a server with a name and a password. Roles: viewer sees everything but bodies,
+operator also changes what happens to messages, admin also users and tokens. A role may be for some topics only.
 
 A password comes from the variable FERRY_PASSWORD, a file named by FERRY_PASSWORD_FILE, or standard input
 (--password-stdin), never from the command line, which others on the machine can read. Who sets one ends the
@@ -174,14 +174,16 @@ func newUserRemove(p process) *cobra.Command {
 }
 
 // changeUser does something to a user, and records it.
-func (s session) changeUser(ctx context.Context, what, name string, change func(*auth.Users, context.Context, string) error) error {
+func (s session) changeUser(ctx context.Context, what, name string,
+	change func(*auth.Users, context.Context, string) error) error {
 	return act(ctx, s.broker, auth.Action{What: what, Detail: name}, func(ctx context.Context) error {
 		return change(auth.NewUsers(s.broker), ctx, name)
 	})
 }
 
 func newUserDisable(p process) *cobra.Command {
-	c := &cobra.Command{Use: "disable NAME", Short: "Keep a user out, and end its sessions", Example: "  ferry user disable bob"}
+	c := &cobra.Command{Use: "disable NAME", Short: "Keep a user out, and end its sessions",
+		Example: "  ferry user disable bob"}
 	return switchUser(p, c, "user.disable", "%s is disabled", (*auth.Users).Disable)
 }
 
@@ -191,7 +193,8 @@ func newUserEnable(p process) *cobra.Command {
 }
 
 // switchUser makes a command that changes a user, and shows it then.
-func switchUser(p process, c *cobra.Command, what, said string, change func(*auth.Users, context.Context, string) error) *cobra.Command {
+func switchUser(p process, c *cobra.Command, what, said string,
+	change func(*auth.Users, context.Context, string) error) *cobra.Command {
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.with(c.Context(), func(s session) error {

@@ -88,8 +88,10 @@ func (v entryView) fields() []field {
 	}
 	return []field{
 		{"topic", v.Topic}, {"ref", v.Ref}, {"key", v.Key}, {"priority", v.Priority}, {"type", v.ContentType},
-		{"headers", strings.Join(headers, ", ")}, {"published", clock(v.PublishedAt)}, {"due", clock(v.DueAt)}, {"expires", clock(v.ExpiresAt)},
-		{"attempt", counts}, {"held by", holder}, {"settled", clock(v.SettledAt)}, {"took", v.took()}, {"by", settler}, {"found", clock(v.FoundAt)}, {"problem", v.Problem}, {"body", v.preview()}, {"raw", string(v.RawBase64)},
+		{"headers", strings.Join(headers, ", ")}, {"published", clock(v.PublishedAt)}, {"due", clock(v.DueAt)},
+		{"expires", clock(v.ExpiresAt)},
+		{"attempt", counts}, {"held by", holder}, {"settled", clock(v.SettledAt)}, {"took", v.took()}, {"by", settler},
+		{"found", clock(v.FoundAt)}, {"problem", v.Problem}, {"body", v.preview()}, {"raw", string(v.RawBase64)},
 	}
 }
 

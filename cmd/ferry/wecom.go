@@ -11,10 +11,10 @@ import (
 	"github.com/ferrymq/ferry/wecom"
 )
 
-const wecomLong = `Customer service of WeCom (企业微信客服): a program with a wecom.Pipeline takes its callbacks, pulls its messages and
-publishes them. These commands look at that, and ask for pulls; they read the same variables as the program does:
-FERRY_WECOM_CORP, FERRY_WECOM_SECRET and so on, or with _FILE behind their names (docs/wecom.md). With --config they
-take what is not in a variable, the broker included, from the file of 'ferry serve'.`
+const wecomLong = `Customer service of WeCom (企业微信客服): a program with a wecom.Pipeline takes its callbacks, pulls its
+messages and publishes them. These commands look at that, and ask for pulls; they read the same variables as the
+program does: FERRY_WECOM_CORP, FERRY_WECOM_SECRET and so on, or with _FILE behind their names (docs/wecom.md). With
+--config they take what is not in a variable, the broker included, from the file of 'ferry serve'.`
 
 const wecomExample = `  ferry wecom check                                   are credentials right, does everything move?
   ferry wecom check --config ferry.yaml               the same of a server
@@ -64,8 +64,10 @@ func (r *wecomRemote) withWeCom(ctx context.Context, work func(p *wecom.Pipeline
 
 func newWeComCheck(p process) *cobra.Command {
 	c := &cobra.Command{Use: "check", Short: "Ask WeCom for a token, and tell how much waits",
-		Long: "Checks the configuration, asks WeCom for an access token with it, and tells what waits in the broker and which\n" +
-			"accounts were not pulled for five polls. No secret is printed. The exit code is 1 if WeCom refuses, or if pulls of an\n" +
+		Long: "Checks the configuration, asks WeCom for an access token with it, and tells what waits in the broker and " +
+			"which\n" +
+			"accounts were not pulled for five polls. No secret is printed. The exit code is 1 if WeCom refuses, or if pulls " +
+			"of an\n" +
 			"account have stopped.",
 		Example: "  ferry wecom check\n  ferry wecom check --output json"}
 	r := newWeComRemote(p, c)
@@ -158,7 +160,8 @@ func (r *remote) showWeCom(v wecomView) error {
 
 func newWeComPull(p process) *cobra.Command {
 	c := &cobra.Command{Use: "pull ACCOUNT", Short: "Ask for a pull of an account, as a callback does",
-		Long: "Lays a pull job of an account (open_kfid) into the broker. The program that runs the pipeline does it; this command\n" +
+		Long: "Lays a pull job of an account (open_kfid) into the broker. The program that runs the pipeline does it; this " +
+			"command\n" +
 			"does not wait for it.",
 		Example: "  ferry wecom pull wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw"}
 	r := newWeComRemote(p, c)
@@ -176,7 +179,8 @@ func newWeComPull(p process) *cobra.Command {
 
 func newWeComReplay(p process) *cobra.Command {
 	c := &cobra.Command{Use: "replay ACCOUNT", Short: "Pull an account again from an earlier place",
-		Long: "Sends the cursor of an account back, to the beginning of the three days that WeCom keeps or to --cursor, and asks for\n" +
+		Long: "Sends the cursor of an account back, to the beginning of the three days that WeCom keeps or to --cursor, " +
+			"and asks for\n" +
 			"a pull. Messages that were published in the last four days are recognised: only what is missing is published.",
 		Example: "  ferry wecom replay wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw\n" +
 			"  ferry wecom replay wkAJ2GCAAAZSfhHCt7IFSvLKtMPxyJTw --cursor 4gw7MepFLfgF2VC5npN"}

@@ -76,7 +76,8 @@ func TestProblemsOfWeCom(t *testing.T) {
 		}
 		time.Sleep(6 * time.Minute)
 		got := strings.Join(wecomProblems(p)(t.Context()), "; ")
-		if want := "account kf1 of WeCom: it was last pulled 6m0s ago; account kf2 of WeCom: it was never pulled"; got != want {
+		want := "account kf1 of WeCom: it was last pulled 6m0s ago; account kf2 of WeCom: it was never pulled"
+		if got != want {
 			t.Errorf("%s; want %s", got, want)
 		}
 	})
@@ -94,7 +95,8 @@ func TestServeTakesCallbacks(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, []string{"FERRY_WECOM_SECRET=" + string(config.Secret), "FERRY_WECOM_TOKEN=" + string(config.Keys[0].Token),
+	s := serve(t, []string{"FERRY_WECOM_SECRET=" + string(config.Secret),
+		"FERRY_WECOM_TOKEN=" + string(config.Keys[0].Token),
 		"FERRY_WECOM_AES_KEY=" + string(config.Keys[0].AESKey)}, "serve", "--config", file)
 	if err := vendor.Verify(t.Context(), s.url+wecomPath); err != nil {
 		t.Fatal(err)

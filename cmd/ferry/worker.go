@@ -24,7 +24,8 @@ const workerLong = `See the processes that consume from a broker, and tell them 
 A process is called by its name. Where two that live have the same, by name/incarnation.`
 
 func newWorker(p process) *cobra.Command {
-	c := newNoun("worker", "See the processes that consume, and tell them what to do", workerExample, newWorkerList(p), newWorkerShow(p),
+	c := newNoun("worker", "See the processes that consume, and tell them what to do", workerExample, newWorkerList(p),
+		newWorkerShow(p),
 		newWorkerRest(p, "quiet", cluster.Quiet, "Stop a process from claiming messages; what it runs finishes"),
 		newWorkerRest(p, "resume", cluster.Resume, "Let a process claim messages again"),
 		newWorkerScale(p))
@@ -33,8 +34,9 @@ func newWorker(p process) *cobra.Command {
 }
 
 func newWorkerList(p process) *cobra.Command {
-	c := &cobra.Command{Use: "ls", Short: "List the processes that live", Example: "  ferry worker ls\n  ferry worker ls --topic orders --output ndjson",
-		Long: "Lists the processes that live. One that was killed is gone after three of its beats, 9 s by default."}
+	c := &cobra.Command{Use: "ls", Short: "List the processes that live",
+		Example: "  ferry worker ls\n  ferry worker ls --topic orders --output ndjson",
+		Long:    "Lists the processes that live. One that was killed is gone after three of its beats, 9 s by default."}
 	r := newRemote(p, c)
 	var topic string
 	c.Flags().StringVar(&topic, "topic", "", "only those that consume this topic")
@@ -55,17 +57,20 @@ func newWorkerList(p process) *cobra.Command {
 				}
 			}
 			if shared != "" {
-				s.notef("warning: two processes that live are called %s; give each a name of its own (cluster.Options.Name)", shared)
+				s.notef("warning: two processes that live are called %s; give each a name of its own (cluster.Options.Name)",
+					shared)
 			}
-			return list(s.remote, memberColumns, rows, "No process has joined. A program does with cluster.Join: see docs/cluster.md.")
+			return list(s.remote, memberColumns, rows, "No process has joined. A program does with cluster.Join: see "+
+				"docs/cluster.md.")
 		})
 	}
 	return c
 }
 
 func newWorkerShow(p process) *cobra.Command {
-	c := &cobra.Command{Use: "show MEMBER", Short: "Show a process: its handlers, and what they run", Example: "  ferry worker show billing-1\n  ferry worker show billing-1 --output json",
-		Long: "Shows a process as of its last beat: its handlers, and the 20 messages that have run the longest."}
+	c := &cobra.Command{Use: "show MEMBER", Short: "Show a process: its handlers, and what they run",
+		Example: "  ferry worker show billing-1\n  ferry worker show billing-1 --output json",
+		Long:    "Shows a process as of its last beat: its handlers, and the 20 messages that have run the longest."}
 	r := newRemote(p, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return r.with(c.Context(), func(s session) error {
@@ -102,9 +107,12 @@ func workerFlag(f *pflag.FlagSet, worker *string) {
 }
 
 func newWorkerRest(p process, verb string, do cluster.Action, short string) *cobra.Command {
-	c := &cobra.Command{Use: verb + " MEMBER", Short: short, Example: fmt.Sprintf("  ferry worker %s billing-1\n  ferry worker %s billing-1 --topic orders --group billing", verb, verb)}
+	c := &cobra.Command{Use: verb + " MEMBER", Short: short, Example: fmt.Sprintf("  ferry worker %s billing-1\n  ferry "+
+		"worker %s billing-1 --topic orders --group billing", verb, verb)}
 	if do == cluster.Quiet {
-		c.Long = "Stops a process from claiming messages: all, those of --topic, or of one --group of it. What runs finishes,\nwhat has not started goes back at once. It lasts until 'ferry worker resume', or until the process is started again.\n\n" +
+		c.Long = "Stops a process from claiming messages: all, those of --topic, or of one --group of it. What runs " +
+			"finishes,\nwhat has not started goes back at once. It lasts until 'ferry worker resume', or until the process is " +
+			"started again.\n\n" +
 			"On Redis Streams and Kafka the partitions of a quiet process wait for it: stop it to have others take them."
 	}
 	r := newRemote(p, c)
@@ -135,8 +143,10 @@ func newWorkerRest(p process, verb string, do cluster.Action, short string) *cob
 }
 
 func newWorkerScale(p process) *cobra.Command {
-	c := &cobra.Command{Use: "scale MEMBER HANDLERS", Short: "Set how many handlers a process runs at once", Example: "  ferry worker scale billing-1 32\n  ferry worker scale billing-1 8 --worker billing",
-		Long: "Sets how many handlers a process runs at once. More start at once; where there are fewer, those that run finish.\nIt lasts until the process is started again. A worker that scales itself (worker.Scaling) refuses."}
+	c := &cobra.Command{Use: "scale MEMBER HANDLERS", Short: "Set how many handlers a process runs at once",
+		Example: "  ferry worker scale billing-1 32\n  ferry worker scale billing-1 8 --worker billing",
+		Long: "Sets how many handlers a process runs at once. More start at once; where there are fewer, those that run " +
+			"finish.\nIt lasts until the process is started again. A worker that scales itself (worker.Scaling) refuses."}
 	r := newRemote(p, c)
 	command := cluster.Command{Do: cluster.Scale}
 	workerFlag(c.Flags(), &command.Worker)
@@ -144,7 +154,8 @@ func newWorkerScale(p process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		n, err := strconv.Atoi(args[1])
 		if err != nil || n < 1 {
-			return usage(fmt.Sprintf("%q is no number of handlers", args[1]), "use 1 or more; 'ferry worker quiet' stops a process from claiming")
+			return usage(fmt.Sprintf("%q is no number of handlers", args[1]),
+				"use 1 or more; 'ferry worker quiet' stops a process from claiming")
 		}
 		command.Concurrency = n
 		return r.with(c.Context(), func(s session) error {

@@ -22,7 +22,8 @@ import (
 // keyWorkers is where scripts keep the workers that joined: *[]*worker.Worker.
 const keyWorkers scriptKey = "workers"
 
-// scriptJoins starts a process, as far as the broker can tell, whose handler runs until it is told to stop: joins NAME TOPIC
+// scriptJoins starts a process, as far as the broker can tell, whose handler runs until it is told to stop: joins NAME
+// TOPIC
 func scriptJoins(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: joins name topic")
@@ -34,7 +35,8 @@ func scriptJoins(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	w := worker.New(b, worker.Options{Concurrency: 4, Instance: args[0], Logger: quiet})
 	worker.HandleRaw(w, args[1], func(ctx context.Context, _ *ferry.Delivery) error { <-ctx.Done(); return ctx.Err() })
-	m, err := cluster.Join(b, cluster.Options{Name: args[0], Version: "1.2.3", Labels: map[string]string{"zone": "a"}, Workers: []*worker.Worker{w}})
+	m, err := cluster.Join(b, cluster.Options{Name: args[0], Version: "1.2.3", Labels: map[string]string{"zone": "a"},
+		Workers: []*worker.Worker{w}})
 	ts.Check(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -62,7 +64,8 @@ func scriptRuns(ts *testscript.TestScript, neg bool, args []string) {
 	awaits(ts, func() bool {
 		found := false
 		for _, w := range *ts.Value(keyWorkers).(*[]*worker.Worker) {
-			found = found || slices.ContainsFunc(w.Running(0), func(m worker.RunningMessage) bool { return m.ID == args[0] }) || w.Stats().Consumers[0].Settling > 0
+			found = found || slices.ContainsFunc(w.Running(0), func(m worker.RunningMessage) bool { return m.ID == args[0] }) ||
+				w.Stats().Consumers[0].Settling > 0
 		}
 		return found != neg
 	})
@@ -100,10 +103,12 @@ func TestCancelOfWhatNobodyRuns(t *testing.T) {
 	if err != nil || len(ds) != 2 {
 		t.Fatal(len(ds), err)
 	}
-	if err := errors.Join(s.Settle(ctx, []driver.Settlement{{Delivery: ds[1], Outcome: driver.Dead, Failure: &driver.Failure{Reason: "fatal", Error: "broken"}}})...); err != nil {
+	if err := errors.Join(s.Settle(ctx, []driver.Settlement{{Delivery: ds[1], Outcome: driver.Dead,
+		Failure: &driver.Failure{Reason: "fatal", Error: "broken"}}})...); err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[string]string{"held": "held by stranger, and no process that joined has it", "dead": "message dead is dead in group default"} {
+	for id, want := range map[string]string{"held": "held by stranger, and no process that joined has it",
+		"dead": "message dead is dead in group default"} {
 		if got := d.run("msg", "cancel", "orders", id, "--yes"); got.code != 1 || !strings.Contains(got.err, want) {
 			t.Errorf("%s: exit code %d, %s", id, got.code, got.err)
 		}

@@ -68,20 +68,26 @@ type runningView struct {
 
 func viewMember(i cluster.Info) memberView {
 	v := memberView{
-		Member: i.Member(), Name: i.Name, Incarnation: i.Incarnation, Shared: i.Shared, Health: i.Health(), Host: i.Host, PID: i.PID, Version: i.Version,
-		Address: i.Address, Labels: i.Labels, Started: jsontime.At(i.Started), Uptime: jsontime.Duration(i.Uptime), LastBeat: jsontime.At(i.LastBeat),
-		Silence: jsontime.Duration(i.Silence), Workers: []workerView{}, Running: []runningView{},
+		Member: i.Member(), Name: i.Name, Incarnation: i.Incarnation, Shared: i.Shared, Health: i.Health(), Host: i.Host,
+		PID: i.PID, Version: i.Version,
+		Address: i.Address, Labels: i.Labels, Started: jsontime.At(i.Started), Uptime: jsontime.Duration(i.Uptime),
+		LastBeat: jsontime.At(i.LastBeat),
+		Silence:  jsontime.Duration(i.Silence), Workers: []workerView{}, Running: []runningView{},
 	}
 	for _, w := range i.Workers {
-		x := workerView{Instance: w.Instance, Concurrency: w.Concurrency, Running: w.Running, Zombies: w.Zombies, Omitted: w.Omitted, Handlers: []handlerView{}}
+		x := workerView{Instance: w.Instance, Concurrency: w.Concurrency, Running: w.Running, Zombies: w.Zombies,
+			Omitted: w.Omitted, Handlers: []handlerView{}}
 		for _, h := range w.Handlers {
-			x.Handlers = append(x.Handlers, handlerView{Topic: h.Topic, Group: h.Group, State: string(h.State), Quiet: h.Quiet, Error: h.Err, Running: h.Running, Waiting: h.Waiting,
-				Acked: h.Acked, Retried: h.Retried, Dead: h.Dead, Dropped: h.Dropped, PerSecond: h.PerSecond, ErrorRate: h.ErrorRate, Mean: jsontime.Duration(h.Mean)})
+			x.Handlers = append(x.Handlers, handlerView{Topic: h.Topic, Group: h.Group, State: string(h.State), Quiet: h.Quiet,
+				Error: h.Err, Running: h.Running, Waiting: h.Waiting,
+				Acked: h.Acked, Retried: h.Retried, Dead: h.Dead, Dropped: h.Dropped, PerSecond: h.PerSecond,
+				ErrorRate: h.ErrorRate, Mean: jsontime.Duration(h.Mean)})
 		}
 		v.Workers = append(v.Workers, x)
 	}
 	for _, m := range i.Running {
-		v.Running = append(v.Running, runningView{m.Topic, m.Group, m.ID, m.Key, m.Attempt, jsontime.Duration(m.For), m.Zombie})
+		v.Running = append(v.Running, runningView{m.Topic, m.Group, m.ID, m.Key, m.Attempt, jsontime.Duration(m.For),
+			m.Zombie})
 	}
 	return v
 }
@@ -160,12 +166,15 @@ func (s session) showMember(v memberView) error {
 	for _, name := range slices.Sorted(maps.Keys(v.Labels)) {
 		labels = append(labels, name+"="+v.Labels[name])
 	}
-	if err := s.fields(field{"host", v.Host}, field{"pid", fmt.Sprint(v.PID)}, field{"version", v.Version}, field{"address", v.Address}, field{"labels", strings.Join(labels, ", ")},
-		field{"incarnation", v.Incarnation}, field{"started", clock(v.Started)}, field{"last beat", shortly(v.Silence) + " ago"}); err != nil {
+	if err := s.fields(field{"host", v.Host}, field{"pid", fmt.Sprint(v.PID)}, field{"version", v.Version},
+		field{"address", v.Address}, field{"labels", strings.Join(labels, ", ")},
+		field{"incarnation", v.Incarnation}, field{"started", clock(v.Started)},
+		field{"last beat", shortly(v.Silence) + " ago"}); err != nil {
 		return err
 	}
 	for _, w := range v.Workers {
-		if err := s.fields(field{"worker", fmt.Sprintf("%s, %d of %d handlers run", w.Instance, w.Running, w.Concurrency)}); err != nil {
+		if err := s.fields(field{"worker", fmt.Sprintf("%s, %d of %d handlers run", w.Instance, w.Running,
+			w.Concurrency)}); err != nil {
 			return err
 		}
 		if err := list(s.remote, handlerColumns, w.Handlers, ""); err != nil {

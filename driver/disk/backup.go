@@ -72,21 +72,25 @@ func (d *directory) copyUnowned(from *directory, o Options) (err error) {
 // destination says whether a copy can be made in a directory. Nothing is changed.
 func (d *directory) destination(path string) (*directory, error) {
 	if path == "" {
-		return nil, driver.NewError(driver.ErrInvalid, "no directory for the copy is given", "give the path of a directory that does not exist", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "no directory for the copy is given",
+			"give the path of a directory that does not exist", nil)
 	}
 	to, err := at(nil, path)
 	if err != nil {
 		return nil, err
 	}
-	if inside, err := filepath.Rel(d.path, to.path); err == nil && inside != "." && inside != ".." && !strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
-		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s lies inside of the store in %s", to.path, d.path), "give the path of a directory elsewhere, best on another disk", nil)
+	if inside, err := filepath.Rel(d.path, to.path); err == nil && inside != "." && inside != ".." &&
+		!strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
+		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s lies inside of the store in %s", to.path, d.path),
+			"give the path of a directory elsewhere, best on another disk", nil)
 	}
 	fresh, err := to.inspect()
 	if err != nil {
 		return nil, err
 	}
 	if !fresh {
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("%s contains a store already", to.path), "give the path of a directory that does not exist", nil)
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("%s contains a store already", to.path),
+			"give the path of a directory that does not exist", nil)
 	}
 	return to, nil
 }

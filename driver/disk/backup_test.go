@@ -21,7 +21,8 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, "a copy onto a store", d.Backup(ctx, copied), driver.ErrConflict, "contains a store")
-	refused(t, "a copy into the store", d.Backup(ctx, filepath.Join(d.o.Dir, "copy")), driver.ErrInvalid, "inside of the store")
+	refused(t, "a copy into the store", d.Backup(ctx, filepath.Join(d.o.Dir, "copy")), driver.ErrInvalid,
+		"inside of the store")
 	refused(t, "a copy to nowhere", d.Backup(ctx, ""), driver.ErrInvalid, "no directory")
 	if n := takeAll(t, d, "jobs"); n != 100 {
 		t.Errorf("%d messages in the original", n)
@@ -63,7 +64,8 @@ func TestBackupOfUnowned(t *testing.T) {
 	}
 	wantJobs(t, to, 10)
 	wantJobs(t, o.Dir, 10)
-	refused(t, "a copy of nothing", Backup(ctx, Options{Dir: filepath.Join(to, "x")}, to+"2"), driver.ErrNotFound, "no store")
+	refused(t, "a copy of nothing", Backup(ctx, Options{Dir: filepath.Join(to, "x")}, to+"2"), driver.ErrNotFound,
+		"no store")
 }
 
 // TestBackupAtWork copies while callers publish: each one's messages are there up to some point, and at least those
@@ -77,7 +79,8 @@ func TestBackupAtWork(t *testing.T) {
 	for caller := range 4 {
 		wg.Go(func() {
 			for i := 0; working.Err() == nil; i++ {
-				m := &driver.Message{ID: fmt.Sprintf("%d-%d", caller, i), Topic: "jobs", Key: fmt.Sprint(caller), Body: make([]byte, 500)}
+				m := &driver.Message{ID: fmt.Sprintf("%d-%d", caller, i), Topic: "jobs", Key: fmt.Sprint(caller),
+					Body: make([]byte, 500)}
 				if _, err := d.Publish(ctx, []*driver.Message{m}, driver.PublishOptions{}); err != nil {
 					t.Error(err)
 					return

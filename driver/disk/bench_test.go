@@ -53,7 +53,8 @@ func benchPublish(b *testing.B, callers int) {
 }
 
 func benchPebble(b *testing.B, callers int) {
-	db, err := pebble.Open(b.TempDir(), &pebble.Options{MemTableSize: writeBuffer, MemTableStopWritesThreshold: 4, Logger: &fatalLogger{}})
+	db, err := pebble.Open(b.TempDir(), &pebble.Options{MemTableSize: writeBuffer, MemTableStopWritesThreshold: 4,
+		Logger: &fatalLogger{}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -67,7 +68,8 @@ func benchPebble(b *testing.B, callers int) {
 	}
 }
 
-// BenchmarkDrain measures how fast a backlog of 1 KB messages is received and settled, beside Pebble reading and deleting.
+// BenchmarkDrain measures how fast a backlog of 1 KB messages is received and settled, beside Pebble reading and
+// deleting.
 func BenchmarkDrain(b *testing.B) {
 	b.Run("ferry", benchDrain)
 	b.Run("pebble", benchPebbleDrain)
@@ -102,7 +104,8 @@ func benchDrain(b *testing.B) {
 }
 
 func benchPebbleDrain(b *testing.B) {
-	db, err := pebble.Open(b.TempDir(), &pebble.Options{MemTableSize: writeBuffer, MemTableStopWritesThreshold: 4, Logger: &fatalLogger{}})
+	db, err := pebble.Open(b.TempDir(), &pebble.Options{MemTableSize: writeBuffer, MemTableStopWritesThreshold: 4,
+		Logger: &fatalLogger{}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -64,15 +64,19 @@ func (s *store) verify(ctx context.Context) ([]driver.Finding, error) {
 	n := 0
 	tally, err := engine.Verify(ctx, s, func(text string) {
 		if n++; n <= mostProblems {
-			findings = append(findings, driver.Finding{Severity: driver.SeverityError, Subject: "records", Text: text, Hint: damageHint})
+			findings = append(findings, driver.Finding{Severity: driver.SeverityError, Subject: "records", Text: text,
+				Hint: damageHint})
 		}
 	})
 	if n > mostProblems {
-		findings = append(findings, driver.Finding{Severity: driver.SeverityError, Subject: "records", Text: fmt.Sprintf("and %d more problems", n-mostProblems), Hint: damageHint})
+		findings = append(findings, driver.Finding{Severity: driver.SeverityError, Subject: "records",
+			Text: fmt.Sprintf("and %d more problems", n-mostProblems), Hint: damageHint})
 	}
-	text := fmt.Sprintf("%d records with %d messages in %d topics, %d KiB", tally.Records, tally.Messages, tally.Topics, tally.Bytes>>10)
+	text := fmt.Sprintf("%d records with %d messages in %d topics, %d KiB", tally.Records, tally.Messages, tally.Topics,
+		tally.Bytes>>10)
 	if n == 0 {
-		findings = append(findings, driver.Finding{Severity: driver.SeverityOK, Subject: "records", Text: text + ": every checksum is right, and every message is accounted for"})
+		findings = append(findings, driver.Finding{Severity: driver.SeverityOK, Subject: "records",
+			Text: text + ": every checksum is right, and every message is accounted for"})
 	}
 	return findings, err
 }
@@ -118,7 +122,8 @@ func visit(fs vfs.FS, path string) (*directory, error) {
 }
 
 func (d *directory) errNoStore() error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("there is no store in %s", d.path), "check the path; a program that opens the broker makes a store, as do ferry dev and ferry pub", nil)
+	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("there is no store in %s", d.path),
+		"check the path; a program that opens the broker makes a store, as do ferry dev and ferry pub", nil)
 }
 
 // readOnlyFS refuses every change.

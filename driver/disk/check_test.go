@@ -131,12 +131,14 @@ func TestCheckFindsDamage(t *testing.T) {
 	}{
 		{"a body", key("m", 9), flip, []string{`topic "jobs": message 0-9 cannot be decoded`}},
 		{"a message is missing", key("m", 9), nil, []string{"group default of topic jobs: 40 received, but 39 ="}},
-		{"its state is left", key("m", 2), nil, []string{"message 0-2 has a state, but is not there", "40 received, but 39 ="}},
+		{"its state is left", key("m", 2), nil, []string{"message 0-2 has a state, but is not there",
+			"40 received, but 39 ="}},
 		{"a state", key("ms", 2), flip, []string{"the state of message 0-2 is damaged"}},
 		{"a topic", key("t", 0), flip, []string{"topic number 1: its record is damaged"}},
 		{"no topic", key("t", 0), nil, []string{"topic number 1: its record is damaged: it is missing"}},
 		{"a foreign key", key("x", 1), func([]byte) []byte { return []byte("x") }, []string{"is not one of this program"}},
-		{"beyond the end", key("m", 99), func([]byte) []byte { return []byte("x") }, []string{"message 0-99 lies outside of the log", "0-99 cannot be decoded", "40 received, but 41"}},
+		{"beyond the end", key("m", 99), func([]byte) []byte { return []byte("x") },
+			[]string{"message 0-99 lies outside of the log", "0-99 cannot be decoded", "40 received, but 41"}},
 	} {
 		mem := checkedStore(t, true)
 		changeRecord(t, mem, c.key, c.change)

@@ -73,7 +73,8 @@ func some(t *testing.T, d *Driver, n int) {
 	}
 }
 
-// TestCloseWhileInUse closes a store below callers of everything. Each gets an answer or ErrClosed, and none waits for ever.
+// TestCloseWhileInUse closes a store below callers of everything. Each gets an answer or ErrClosed, and none waits for
+// ever.
 func TestCloseWhileInUse(t *testing.T) {
 	t.Parallel()
 	for _, sync := range []Sync{Always, Interval(time.Second)} {

@@ -28,7 +28,8 @@ func (w *world) fates(n int) map[string]*fate {
 	fs := map[string]*fate{}
 	get := func(id string) *fate {
 		if fs[id] == nil {
-			fs[id] = &fate{gone: map[string]bool{}, surely: map[string]bool{}, held: map[string]int{}, begun: map[string]int{}, loose: map[string]bool{}}
+			fs[id] = &fate{gone: map[string]bool{}, surely: map[string]bool{}, held: map[string]int{}, begun: map[string]int{},
+				loose: map[string]bool{}}
 		}
 		return fs[id]
 	}
@@ -95,7 +96,8 @@ type judge struct {
 
 func (j *judge) wrong(format string, a ...any) {
 	j.t.Helper()
-	j.t.Errorf("after a crash before %s with %d%% of the unsynced, knowing %d events: %s", j.c.where, j.c.percent, j.c.events, fmt.Sprintf(format, a...))
+	j.t.Errorf("after a crash before %s with %d%% of the unsynced, knowing %d events: %s", j.c.where, j.c.percent,
+		j.c.events, fmt.Sprintf(format, a...))
 }
 
 // safe reports whether what was acknowledged must be there: an interval promises that only after kill -9.
@@ -163,7 +165,8 @@ func (j *judge) message(id string, f *fate) {
 		case i >= 0 && f.surely[g] && j.c.percent == 100:
 			j.wrong("%q was settled for %s, and is there: %+v", id, g, entries[i])
 		case i >= 0 && f.held[g] > 0 && j.c.percent == 100 && !f.counted(g, entries[i].Deliveries):
-			j.wrong("%q was in flight for %s, counted %d, begun %d, and is now counted %d", id, g, f.held[g], f.begun[g], entries[i].Deliveries)
+			j.wrong("%q was in flight for %s, counted %d, begun %d, and is now counted %d", id, g, f.held[g], f.begun[g],
+				entries[i].Deliveries)
 		}
 	}
 }

@@ -64,7 +64,8 @@ func TestCrashes(t *testing.T) {
 // crashRound runs one workload over several crashes, and judges all crashes on the way.
 func crashRound(t *testing.T, rng *rand.Rand) int {
 	total := 0
-	w := &world{t: t, rng: rng, sent: map[string]*sent{}, o: Options{Dir: "/store", CacheBytes: int64(1 + rng.IntN(2)*1000)}}
+	w := &world{t: t, rng: rng, sent: map[string]*sent{}, o: Options{Dir: "/store",
+		CacheBytes: int64(1 + rng.IntN(2)*1000)}}
 	if rng.IntN(2) == 0 {
 		w.o.snapshotFrom = 1
 	}

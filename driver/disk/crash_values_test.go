@@ -8,8 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Named values in the crash tests: after a crash each is what was last acknowledged or seen, or one that was being written,
-// whole, and no revision is given twice, unless the crash lost what an interval had not synced yet.
+// Named values in the crash tests: after a crash each is what was last acknowledged or seen, or one that was being
+// written, whole, and no revision is given twice, unless the crash lost what an interval had not synced yet.
 
 const crashBucket = "values"
 
@@ -94,7 +94,8 @@ func (j *judge) values() {
 	for _, v := range vs {
 		may := j.possible(v.Name)
 		if !slices.ContainsFunc(may, func(p crashValue) bool {
-			return p.data == string(v.Data) && (p.revision == 0 || p.revision == v.Revision) && (p.data == "") == (v.Revision == 0)
+			return p.data == string(v.Data) && (p.revision == 0 || p.revision == v.Revision) &&
+				(p.data == "") == (v.Revision == 0)
 		}) {
 			j.wrong("value %s is %q at %d, and may be %+v", v.Name, v.Data, v.Revision, may)
 		}

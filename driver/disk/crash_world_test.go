@@ -107,7 +107,8 @@ func (w *world) start() {
 		}
 	}
 	for _, g := range crashGroups {
-		s, err := w.d.Subscribe(ctx, driver.SubscribeOptions{Topic: crashTopics[0], Group: g, Instance: "crash", MaxRun: 2, Lease: time.Hour})
+		s, err := w.d.Subscribe(ctx, driver.SubscribeOptions{Topic: crashTopics[0], Group: g, Instance: "crash", MaxRun: 2,
+			Lease: time.Hour})
 		w.ok(err, "Subscribe")
 		w.subs[g] = s
 	}
@@ -212,7 +213,8 @@ func (w *world) check(m *driver.Message) {
 	switch {
 	case s == nil:
 		w.t.Fatalf("%q was never published", m.ID)
-	case string(s.Body) != string(m.Body) || s.Key != m.Key || s.Topic != m.Topic || s.Priority != m.Priority || m.Headers["n"] != s.Headers["n"]:
+	case string(s.Body) != string(m.Body) || s.Key != m.Key || s.Topic != m.Topic || s.Priority != m.Priority ||
+		m.Headers["n"] != s.Headers["n"]:
 		w.t.Fatalf("%q came back changed: %+v, want %+v", m.ID, m, s.Message)
 	}
 }
@@ -225,7 +227,8 @@ func (w *world) settle() {
 	i := w.rng.IntN(len(w.held[g]))
 	d := w.held[g][i]
 	w.held[g] = append(w.held[g][:i], w.held[g][i+1:]...)
-	s := driver.Settlement{Delivery: d, Outcome: []driver.Outcome{driver.Ack, driver.Ack, driver.Ack, driver.Drop, driver.Retry,
+	s := driver.Settlement{Delivery: d, Outcome: []driver.Outcome{driver.Ack, driver.Ack, driver.Ack, driver.Drop,
+		driver.Retry,
 		driver.Retry, driver.Release, driver.Dead}[w.rng.IntN(8)], Failure: &driver.Failure{Error: "failed"}}
 	if s.Outcome == driver.Retry || s.Outcome == driver.Release {
 		s.After = time.Duration(w.rng.IntN(3)) * time.Second
@@ -305,7 +308,8 @@ func (w *world) replay() {
 
 // remove deletes something that is ready.
 func (w *world) remove() {
-	page, err := w.d.Browse(ctx, driver.Query{Topic: crashTopics[1], Group: crashGroups[1], State: driver.StateReady, Limit: 3})
+	page, err := w.d.Browse(ctx, driver.Query{Topic: crashTopics[1], Group: crashGroups[1], State: driver.StateReady,
+		Limit: 3})
 	w.ok(err, "Browse")
 	for _, e := range page.Entries {
 		at := place{e.Topic, e.ID, e.Group}

@@ -127,8 +127,10 @@ func (s *store) refuseDamage(dir *directory) error {
 	if err := errors.Join(err, db.Close()); err != nil || synced <= stored {
 		return err
 	}
-	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the log in %s is damaged: writes up to number %d were synced, but only those up to %d can be read", dir.data, synced, stored),
-		"restore the directory from a backup; nothing was changed. To go on without what cannot be read, copy the directory and remove its .log files", nil)
+	return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the log in %s is damaged: writes up to number %d were "+
+		"synced, but only those up to %d can be read", dir.data, synced, stored),
+		"restore the directory from a backup; nothing was changed. To go on without what cannot be read, copy the "+
+			"directory and remove its .log files", nil)
 }
 
 // storedMark returns the number of the newest write in the store.

@@ -29,10 +29,12 @@ func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 
 func (d *Driver) findFailure() driver.Finding {
 	if err := d.store.Failure(); err != nil {
-		return driver.Finding{Severity: driver.SeverityError, Subject: "store", Text: "stopped after a failed write: " + err.Error(),
+		return driver.Finding{Severity: driver.SeverityError, Subject: "store",
+			Text: "stopped after a failed write: " + err.Error(),
 			Hint: "see to the disk, then close the broker and open it again"}
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "store", Text: "in use by this process, all writes succeeded"}
+	return driver.Finding{Severity: driver.SeverityOK, Subject: "store",
+		Text: "in use by this process, all writes succeeded"}
 }
 
 func (d *Driver) findDurability() driver.Finding {
@@ -40,29 +42,35 @@ func (d *Driver) findDurability() driver.Finding {
 		return driver.Finding{Severity: driver.SeverityOK, Subject: "durability", Text: "a publish survives a power loss"}
 	}
 	return driver.Finding{Severity: driver.SeverityWarning, Subject: "durability",
-		Text: fmt.Sprintf("a publish survives kill -9; a power loss takes the last %v", d.o.Sync.every), Hint: "use Sync: Always where that is too much"}
+		Text: fmt.Sprintf("a publish survives kill -9; a power loss takes the last %v", d.o.Sync.every),
+		Hint: "use Sync: Always where that is too much"}
 }
 
 func (d *Driver) findSpace() driver.Finding {
 	usage, err := d.dir.fs.GetDiskUsage(d.dir.path)
 	switch {
 	case err != nil:
-		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "free space", Text: err.Error(), Hint: "look yourself: df " + d.dir.path}
+		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "free space", Text: err.Error(),
+			Hint: "look yourself: df " + d.dir.path}
 	case usage.AvailBytes < uint64(d.o.Reserve):
 		return driver.Finding{Severity: driver.SeverityError, Subject: "free space",
-			Text: fmt.Sprintf("%d MiB, less than the reserve of %d MiB: publishing is refused", usage.AvailBytes>>20, d.o.Reserve>>20),
+			Text: fmt.Sprintf("%d MiB, less than the reserve of %d MiB: publishing is refused", usage.AvailBytes>>20,
+				d.o.Reserve>>20),
 			Hint: "free space, or let consumers catch up"}
 	case usage.AvailBytes < 4*uint64(d.o.Reserve):
 		return driver.Finding{Severity: driver.SeverityWarning, Subject: "free space",
-			Text: fmt.Sprintf("%d MiB; publishing is refused below %d MiB", usage.AvailBytes>>20, d.o.Reserve>>20), Hint: "free space in time"}
+			Text: fmt.Sprintf("%d MiB; publishing is refused below %d MiB", usage.AvailBytes>>20, d.o.Reserve>>20),
+			Hint: "free space in time"}
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "free space", Text: fmt.Sprintf("%d MiB", usage.AvailBytes>>20)}
+	return driver.Finding{Severity: driver.SeverityOK, Subject: "free space",
+		Text: fmt.Sprintf("%d MiB", usage.AvailBytes>>20)}
 }
 
 func (d *Driver) findFormat() driver.Finding {
 	m := d.store.db.Metrics()
 	return driver.Finding{Severity: driver.SeverityOK, Subject: "format",
-		Text: fmt.Sprintf("version %d, pebble format %v, %d MiB on disk in %s", formatVersion, d.store.db.FormatMajorVersion(), m.DiskSpaceUsage()>>20, d.dir.path)}
+		Text: fmt.Sprintf("version %d, pebble format %v, %d MiB on disk in %s", formatVersion,
+			d.store.db.FormatMajorVersion(), m.DiskSpaceUsage()>>20, d.dir.path)}
 }
 
 // findSyncTime measures what every publish waits for.
@@ -70,7 +78,8 @@ func (d *Driver) findSyncTime() driver.Finding {
 	took, err := d.probe()
 	switch {
 	case err != nil:
-		return driver.Finding{Severity: driver.SeverityError, Subject: "sync time", Text: err.Error(), Hint: "check that the directory can be written"}
+		return driver.Finding{Severity: driver.SeverityError, Subject: "sync time", Text: err.Error(),
+			Hint: "check that the directory can be written"}
 	case took > slowSync:
 		return driver.Finding{Severity: driver.SeverityWarning, Subject: "sync time", Text: took.String(),
 			Hint: "publish from many callers at once, which share a sync, or use Sync: Interval, or a faster disk"}

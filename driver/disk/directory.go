@@ -103,7 +103,8 @@ func (d *directory) inspect() (fresh bool, err error) {
 		return false, d.errUnusable(err)
 	}
 	if !info.IsDir() {
-		return false, driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s is not a directory", d.path), "give the path of a directory, or of one that does not exist yet", nil)
+		return false, driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s is not a directory", d.path),
+			"give the path of a directory, or of one that does not exist yet", nil)
 	}
 	if err := d.refusePlanted(info); err != nil {
 		return false, err
@@ -122,25 +123,28 @@ func (d *directory) inspect() (fresh bool, err error) {
 	return false, d.checkFormat(format)
 }
 
-// refusePlanted refuses a directory in which others may put what they like, and links in the place of what is ours: they
-// would decide where we write.
+// refusePlanted refuses a directory in which others may put what they like, and links in the place of what is ours:
+// they would decide where we write.
 func (d *directory) refusePlanted(info os.FileInfo) error {
 	if !d.real {
 		return nil
 	}
 	if err := privatefile.Exposed(info); err != nil {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s is no place for a store", d.path), "chmod 700 "+d.path+", if what is in it is yours", err)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s is no place for a store", d.path),
+			"chmod 700 "+d.path+", if what is in it is yours", err)
 	}
 	for _, name := range []string{formatName, ownerName, reserveName, dataName} {
 		path := filepath.Join(d.path, name)
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			return driver.NewError(driver.ErrInvalid, path+" is a symbolic link, and may lead anywhere", "find out who made it; to move a store, move its whole directory", nil)
+			return driver.NewError(driver.ErrInvalid, path+" is a symbolic link, and may lead anywhere",
+				"find out who made it; to move a store, move its whole directory", nil)
 		}
 	}
 	return nil
 }
 
-// GuardsDir is a directory inside of a store's that is not the broker's own: the guard store that belongs to it lies there.
+// GuardsDir is a directory inside of a store's that is not the broker's own: the guard store that belongs to it lies
+// there.
 const GuardsDir = "guards"
 
 // refuseForeign refuses a directory without a format that contains something. A store that could not be finished when
@@ -148,7 +152,8 @@ const GuardsDir = "guards"
 func (d *directory) refuseForeign(names []string) error {
 	for _, name := range names {
 		if name != ownerName && name != formatName+".tmp" && name != GuardsDir {
-			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s is no store of this broker: it contains %.80q", d.path, name),
+			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s is no store of this broker: it contains %.80q", d.path,
+				name),
 				"give the path of an empty directory, or of one that does not exist yet", nil)
 		}
 	}
@@ -176,10 +181,12 @@ func (d *directory) checkFormat(text string) error {
 	version, err := strconv.Atoi(number)
 	switch {
 	case !ok || err != nil:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s says %.80q, which is no format of this broker", d.fs.PathJoin(d.path, formatName), text),
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%s says %.80q, which is no format of this broker",
+			d.fs.PathJoin(d.path, formatName), text),
 			"restore the directory from a backup, or give another one", nil)
 	case version > formatVersion:
-		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the store in %s has format version %d, this program knows up to %d", d.path, version, formatVersion),
+		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("the store in %s has format version %d, this program "+
+			"knows up to %d", d.path, version, formatVersion),
 			"use the newer program that wrote it", nil)
 	}
 	return nil

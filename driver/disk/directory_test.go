@@ -56,10 +56,13 @@ func TestBadDirectories(t *testing.T) {
 		{"none", func(string) Options { return Options{} }, driver.ErrInvalid, "no directory"},
 		{"negative size", func(dir string) Options { return Options{Dir: dir, Reserve: -1} }, driver.ErrInvalid, "negative"},
 		{"negative body", func(dir string) Options { return Options{Dir: dir, MaxBody: -1} }, driver.ErrInvalid, "negative"},
-		{"negative bound", func(dir string) Options { return Options{Dir: dir, MaxMessages: -1} }, driver.ErrInvalid, "negative"},
-		{"negative cache", func(dir string) Options { return Options{Dir: dir, CacheBytes: -1} }, driver.ErrInvalid, "negative"},
+		{"negative bound", func(dir string) Options { return Options{Dir: dir, MaxMessages: -1} }, driver.ErrInvalid,
+			"negative"},
+		{"negative cache", func(dir string) Options { return Options{Dir: dir, CacheBytes: -1} }, driver.ErrInvalid,
+			"negative"},
 		{"negative window", func(dir string) Options { return Options{Dir: dir, Window: -1} }, driver.ErrInvalid, "negative"},
-		{"negative interval", func(dir string) Options { return Options{Dir: dir, Sync: Interval(-1)} }, driver.ErrInvalid, "negative"},
+		{"negative interval", func(dir string) Options { return Options{Dir: dir, Sync: Interval(-1)} }, driver.ErrInvalid,
+			"negative"},
 		{"a file", func(dir string) Options {
 			put(t, filepath.Join(dir, "f"), "x")
 			return Options{Dir: filepath.Join(dir, "f")}

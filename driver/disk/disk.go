@@ -51,8 +51,8 @@ type Options struct {
 	// MaxMessages bounds what is held in all topics together, dead letters and kept messages included; beyond it
 	// publishing answers ErrFull. Defaults to 50 million.
 	MaxMessages int64
-	// Reserve is how much of the disk stays free: with less, publishing answers ErrFull while consuming goes on. On Linux an
-	// eighth of it, at most 32 MiB, is laid out in a file, so that others cannot take it. Defaults to 256 MiB.
+	// Reserve is how much of the disk stays free: with less, publishing answers ErrFull while consuming goes on. On Linux
+	// an eighth of it, at most 32 MiB, is laid out in a file, so that others cannot take it. Defaults to 256 MiB.
 	Reserve int64
 	// CacheBytes is how much content of messages may stay in memory, so that fresh ones are not read from the store.
 	// Defaults to 64 MiB.
@@ -124,9 +124,9 @@ type broker = engine.Engine
 
 var _ driver.Driver = (*Driver)(nil)
 
-// New opens the store in o.Dir, or makes a new one, and reads what is in it. Close it when it is no longer used. It returns
-// when ctx ends, although a store that is being opened cannot be interrupted: it is closed, and its directory given up, when
-// it is open.
+// New opens the store in o.Dir, or makes a new one, and reads what is in it. Close it when it is no longer used. It
+// returns when ctx ends, although a store that is being opened cannot be interrupted: it is closed, and its directory
+// given up, when it is open.
 func New(ctx context.Context, o Options) (*Driver, error) {
 	if ctx.Done() == nil {
 		return openDriver(ctx, o)
@@ -150,7 +150,8 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 			_ = r.d.Close(context.WithoutCancel(ctx)) // nobody is there to be told
 		}
 	}()
-	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the store in %s was not open in time", o.Dir), "give it more time", context.Cause(ctx))
+	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the store in %s was not open in time", o.Dir),
+		"give it more time", context.Cause(ctx))
 }
 
 func openDriver(ctx context.Context, o Options) (*Driver, error) {
@@ -167,8 +168,9 @@ func openDriver(ctx context.Context, o Options) (*Driver, error) {
 		return nil, errors.Join(err, dir.leave())
 	}
 	d.broker = engine.New(engine.Options{
-		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup, Decode: envelope.Decode,
-		Store: d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom, SweepEvery: o.sweepEvery, Window: o.Window,
+		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup,
+		Decode: envelope.Decode,
+		Store:  d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom, SweepEvery: o.sweepEvery, Window: o.Window,
 	})
 	if err := d.restore(ctx); err != nil {
 		return nil, errors.Join(err, d.store.close(), dir.leave())
@@ -195,7 +197,8 @@ func (o Options) resolved() (Options, error) {
 	case o.Dir == "":
 		return o, driver.NewError(driver.ErrInvalid, "no directory is given", "set Options.Dir", nil)
 	case o.MaxBody < 0 || o.MaxMessages < 0 || o.Reserve < 0 || o.CacheBytes < 0 || o.Window < 0 || o.Sync.every < 0:
-		return o, driver.NewError(driver.ErrInvalid, fmt.Sprintf("an option for %q is negative", o.Dir), "leave it zero for the default", nil)
+		return o, driver.NewError(driver.ErrInvalid, fmt.Sprintf("an option for %q is negative", o.Dir),
+			"leave it zero for the default", nil)
 	}
 	setDefault(&o.MaxBody, DefaultMaxBody)
 	setDefault(&o.MaxMessages, DefaultMaxMessages)

@@ -28,18 +28,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaks excuses what a Pebble leaves behind that failed and does not close, or not whole: its store gives it up, and nothing can end it. One that nobody
-// has closed is no excuse: more than its granter is left of it.
+// leaks excuses what a Pebble leaves behind that failed and does not close, or not whole: its store gives it up, and
+// nothing can end it. One that nobody has closed is no excuse: more than its granter is left of it.
 func leaks(found error) error {
 	if found == nil {
 		return nil
 	}
 	const pebble = "github.com/cockroachdb/pebble/v2"
 	granter := goleak.IgnoreAnyFunction(pebble + ".(*ConcurrencyLimitScheduler).periodicGranter")
-	if text := found.Error(); !strings.Contains(text, "disk.(*store).shut") && !strings.Contains(text, "disk.(*store).closeUnreadable") {
+	if text := found.Error(); !strings.Contains(text, "disk.(*store).shut") &&
+		!strings.Contains(text, "disk.(*store).closeUnreadable") {
 		return goleak.Find(granter)
 	}
-	return goleak.Find(granter, goleak.IgnoreAnyFunction(pebble+".(*DB).Close"), goleak.IgnoreAnyFunction(pebble+".(*cleanupManager).mainLoop"),
+	return goleak.Find(granter, goleak.IgnoreAnyFunction(pebble+".(*DB).Close"),
+		goleak.IgnoreAnyFunction(pebble+".(*cleanupManager).mainLoop"),
 		goleak.IgnoreAnyFunction(pebble+"/record.(*LogWriter).flushLoop"),
 		goleak.IgnoreAnyFunction(pebble+"/internal/genericcache.(*shard[...]).releaseLoop"))
 }
@@ -47,8 +49,10 @@ func leaks(found error) error {
 func want(level driver.Durability) driver.Capabilities {
 	return driver.Capabilities{
 		Driver: "disk", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
-		KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact, IDWindow: time.Minute,
-		Bound: driver.BoundPerTopic, AtomicPublish: driver.AtomicEverywhere, AtomicEmit: driver.AtomicEverywhere, Counts: driver.CountsExact,
+		KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact,
+		IDWindow: time.Minute,
+		Bound:    driver.BoundPerTopic, AtomicPublish: driver.AtomicEverywhere, AtomicEmit: driver.AtomicEverywhere,
+		Counts:  driver.CountsExact,
 		GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Endings: true, Durability: level,
 		Levels: []driver.Durability{driver.Written, driver.Synced}, MaxBody: 4 << 20,
 	}

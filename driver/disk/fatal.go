@@ -10,7 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// fatalLogger hears what Pebble says, and turns its fatal errors, which would end the process, into failures of the store.
+// fatalLogger hears what Pebble says, and turns its fatal errors, which would end the process, into failures of the
+// store.
 type fatalLogger struct {
 	log     *slog.Logger
 	opening atomic.Bool
@@ -64,7 +65,8 @@ func (l *fatalLogger) Fatalf(format string, args ...any) {
 // listener is what Pebble tells of its work.
 func (l *fatalLogger) listener() *pebble.EventListener {
 	return &pebble.EventListener{
-		DataCorruption:  l.damage, // by default damage is fatal. Whoever reads it gets an error here, and everything else goes on
+		// by default damage is fatal. Whoever reads it gets an error here, and everything else goes on
+		DataCorruption:  l.damage,
 		BackgroundError: l.background,
 		FlushEnd:        func(i pebble.FlushInfo) { l.flushed(i.Err) },
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { l.stalled.Store(true); l.stopIfStuck() },
@@ -77,8 +79,8 @@ func (l *fatalLogger) damage(info pebble.DataCorruptionInfo) {
 	l.log.Error("a table is damaged: restore the directory from a backup", "file", info.Path, "error", info.Details)
 }
 
-// background is told of a flush or compaction that failed, before Pebble tries again. It does so for ever, and who opens
-// a store would wait for it: then it ends here.
+// background is told of a flush or compaction that failed, before Pebble tries again. It does so for ever, and who
+// opens a store would wait for it: then it ends here.
 func (l *fatalLogger) background(err error) {
 	if l.opening.Load() {
 		l.fail(err)
@@ -133,8 +135,8 @@ func (l *fatalLogger) tell(failed func(error)) {
 	}
 }
 
-// guard opens Pebble, and returns as an error what would end the process or never end. If that happens in a goroutine of
-// Pebble's own, the one that opens waits for it for ever, and is left behind: nothing of it writes any more.
+// guard opens Pebble, and returns as an error what would end the process or never end. If that happens in a goroutine
+// of Pebble's own, the one that opens waits for it for ever, and is left behind: nothing of it writes any more.
 func (l *fatalLogger) guard(open func() (*pebble.DB, error)) (*pebble.DB, error) {
 	l.opening.Store(true)
 	defer l.opening.Store(false)

@@ -28,7 +28,8 @@ func TestFailedWriteStops(t *testing.T) {
 		var count atomic.Int64
 		var armed atomic.Bool
 		faulty := newFaultFS(mem, func(op errorfs.Op) error {
-			if armed.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasSuffix(op.Path, ".log") && count.Add(1)-1 == n {
+			if armed.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasSuffix(op.Path, ".log") &&
+				count.Add(1)-1 == n {
 				return syscall.EIO
 			}
 			return nil
@@ -106,7 +107,8 @@ func TestFailureEndsWaits(t *testing.T) {
 	}
 }
 
-// TestFailedWriteOfAValue: a value that could not be stored is shown to nobody, and who waits is told that the store stopped.
+// TestFailedWriteOfAValue: a value that could not be stored is shown to nobody, and who waits is told that the store
+// stopped.
 func TestFailedWriteOfAValue(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileSyncData} {
@@ -240,8 +242,8 @@ func flip(t *testing.T, mem *vfs.MemFS, rng *rand.Rand) {
 	t.Fatal(errors.New("there is no log"))
 }
 
-// TestOpenEndsWithItsContext: a disk that does not answer while a store is opened does not keep its caller, who was told to
-// end. When it answers, what was opened is closed, and the store can be opened again.
+// TestOpenEndsWithItsContext: a disk that does not answer while a store is opened does not keep its caller, who was
+// told to end. When it answers, what was opened is closed, and the store can be opened again.
 func TestOpenEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -55,7 +55,8 @@ func TestFaultsReachRecycledLogs(t *testing.T) {
 	})
 	d := open(t, Options{Dir: "/store", fs: fs})
 	publish := func() error {
-		_, err := d.Publish(ctx, []*driver.Message{{ID: fmt.Sprint("m", published.Add(1)), Topic: "jobs", Body: []byte("x")}}, driver.PublishOptions{})
+		_, err := d.Publish(ctx, []*driver.Message{{ID: fmt.Sprint("m", published.Add(1)), Topic: "jobs", Body: []byte("x")}},
+			driver.PublishOptions{})
 		return err
 	}
 	for n := 0; !reused.Load(); n++ {

@@ -76,7 +76,8 @@ func (d *smallDevice) free() {
 // oneKind demands that an error is of this kind and of no other.
 func oneKind(t *testing.T, what string, err, kind error) {
 	t.Helper()
-	for _, k := range []error{driver.ErrNotApplied, driver.ErrUnknown, driver.ErrFull, driver.ErrTooLarge, driver.ErrLeaseLost, driver.ErrNotFound,
+	for _, k := range []error{driver.ErrNotApplied, driver.ErrUnknown, driver.ErrFull, driver.ErrTooLarge,
+		driver.ErrLeaseLost, driver.ErrNotFound,
 		driver.ErrConflict, driver.ErrInvalid, driver.ErrUnsupported, driver.ErrClosed, driver.ErrRefused} {
 		if errors.Is(err, k) != errors.Is(k, kind) {
 			t.Errorf("%s: %v; it should be %v, and is it %v: %v", what, err, kind, k, errors.Is(err, k))
@@ -187,8 +188,8 @@ func TestFailedWriteOnADevice(t *testing.T) {
 	}
 }
 
-// TestOpenWhileTheLogDoesNotFit: what a killed process left in its log must be flushed, for which there is no room. That
-// ends in an error, and nothing is lost.
+// TestOpenWhileTheLogDoesNotFit: what a killed process left in its log must be flushed, for which there is no room.
+// That ends in an error, and nothing is lost.
 func TestOpenWhileTheLogDoesNotFit(t *testing.T) {
 	t.Parallel()
 	dev := newSmallDevice(t)
@@ -199,7 +200,8 @@ func TestOpenWhileTheLogDoesNotFit(t *testing.T) {
 		for j := range body {
 			body[j] = byte(i*j>>3 ^ j*j>>7 ^ i)
 		}
-		if _, err := d.Publish(ctx, []*driver.Message{{ID: fmt.Sprint("m", i), Topic: "jobs", Body: body}}, driver.PublishOptions{}); err != nil {
+		if _, err := d.Publish(ctx, []*driver.Message{{ID: fmt.Sprint("m", i), Topic: "jobs", Body: body}},
+			driver.PublishOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

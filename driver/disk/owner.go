@@ -47,8 +47,10 @@ func (d *directory) take(f *os.File) error {
 	}
 	text, _ := io.ReadAll(io.LimitReader(f, 32))
 	_ = f.Close()
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("the store in %s is in use by process %s", d.path, ownerPID(string(text))),
-		"stop that process, or reach it over the network: one process owns a directory. It can make a copy itself, while it runs: docs/disk.md", err)
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("the store in %s is in use by process %s", d.path,
+		ownerPID(string(text))),
+		"stop that process, or reach it over the network: one process owns a directory. It can make a copy itself, while "+
+			"it runs: docs/disk.md", err)
 }
 
 func writeOwner(f *os.File) error {

@@ -9,7 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// reading is one look at the store. A bit that is not covered by a checksum can make Pebble panic instead of telling an error.
+// reading is one look at the store. A bit that is not covered by a checksum can make Pebble panic instead of telling an
+// error.
 type reading struct {
 	s    *store
 	ours bool // what was read is being used

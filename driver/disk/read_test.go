@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPanicOfPebbleIsAnError: what a damaged file makes Pebble panic of is told; a panic of whoever uses what was read is not hidden.
+// TestPanicOfPebbleIsAnError: what a damaged file makes Pebble panic of is told; a panic of whoever uses what was read
+// is not hidden.
 func TestPanicOfPebbleIsAnError(t *testing.T) {
 	t.Parallel()
 	read := func(ours bool) (err error) {

@@ -48,7 +48,8 @@ func TestLargeBacklog(t *testing.T) {
 	if got := takeAll(t, d, "jobs"); got != n {
 		t.Errorf("%d messages came back, want %d", got, n)
 	}
-	t.Logf("drained at %.0f messages a second, %v of CPU each", float64(n)/time.Since(start).Seconds(), (cpuTime(t)-worked)/time.Duration(n))
+	t.Logf("drained at %.0f messages a second, %v of CPU each", float64(n)/time.Since(start).Seconds(),
+		(cpuTime(t)-worked)/time.Duration(n))
 	fits(t, "all this")
 	gaveBack(t, d, o.Dir)
 	if err := d.Close(ctx); err != nil {
@@ -121,7 +122,8 @@ func timedOpen(t *testing.T, o Options, n int, when string) *Driver {
 	d := open(t, o)
 	took, work := time.Since(start), cpuTime(t)-worked
 	kept := heap() - before
-	t.Logf("opened %s in %v with %v of CPU, %.2f s for a million; %d KiB of memory, at most %d MiB resident", when, took, work, took.Seconds()/float64(n)*1e6, kept>>10, peak()>>20)
+	t.Logf("opened %s in %v with %v of CPU, %.2f s for a million; %d KiB of memory, at most %d MiB resident", when, took,
+		work, took.Seconds()/float64(n)*1e6, kept>>10, peak()>>20)
 	if perMillion := work.Seconds() / float64(n) * 1e6; n >= 500_000 && perMillion > 15 {
 		t.Errorf("opening takes %.1f s of CPU for a million messages", perMillion)
 	}

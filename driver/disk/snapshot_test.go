@@ -33,7 +33,8 @@ func everything(t *testing.T, d *Driver) string {
 			t.Fatal(err)
 		}
 		all = append(all, info, st)
-		for _, state := range []driver.State{driver.StateDelayed, driver.StateHeld, driver.StateInvalid, driver.StateReady, driver.StateWaiting, driver.StateDead} {
+		for _, state := range []driver.State{driver.StateDelayed, driver.StateHeld, driver.StateInvalid, driver.StateReady,
+			driver.StateWaiting, driver.StateDead} {
 			q := driver.Query{Topic: info.Topic, State: state, Limit: 1000}
 			if state == driver.StateReady || state == driver.StateWaiting || state == driver.StateDead {
 				q.Group = driver.DefaultGroup
@@ -52,7 +53,8 @@ func everything(t *testing.T, d *Driver) string {
 	return string(text)
 }
 
-// TestSnapshot: what Close wrote about a topic gives the same as reading all of it, is used once, and not if it is damaged.
+// TestSnapshot: what Close wrote about a topic gives the same as reading all of it, is used once, and not if it is
+// damaged.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

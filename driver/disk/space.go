@@ -40,7 +40,8 @@ func (s *space) tight() bool {
 
 // room says why no more messages can be stored, or nil.
 func (s *space) room() error {
-	if now, next := time.Now().UnixNano(), s.next.Load(); now >= next && s.next.CompareAndSwap(next, now+int64(lookEvery)) {
+	if now, next := time.Now().UnixNano(), s.next.Load(); now >= next &&
+		s.next.CompareAndSwap(next, now+int64(lookEvery)) {
 		s.look()
 	}
 	if err := s.full.Load(); err != nil {
@@ -55,11 +56,13 @@ func (s *space) look() {
 		s.full.Store(nil) // what cannot be told does not stop anybody
 		return
 	}
-	s.full.Store(driver.NewError(driver.ErrFull, fmt.Sprintf("the disk of %s has %d MiB left, less than the reserve of %d MiB", s.path, usage.AvailBytes>>20, s.reserve>>20),
+	s.full.Store(driver.NewError(driver.ErrFull, fmt.Sprintf("the disk of %s has %d MiB left, less than the reserve of "+
+		"%d MiB", s.path, usage.AvailBytes>>20, s.reserve>>20),
 		"free space, or let consumers catch up; publishing goes on by itself", nil))
 }
 
-// openingTakes is the room without which a store is not opened: files of Pebble, and what a first look at the messages stores.
+// openingTakes is the room without which a store is not opened: files of Pebble, and what a first look at the messages
+// stores.
 const openingTakes = 1 << 20
 
 const fullHint = "free space, and open it again: what is stored is still there"
@@ -74,6 +77,7 @@ func (d *directory) refuseFull() error {
 		case err != nil || usage.AvailBytes >= openingTakes:
 			return nil // what cannot be told does not stop anybody
 		}
-		return driver.NewError(driver.ErrFull, fmt.Sprintf("the store in %s cannot be opened: the disk has %d KiB left", d.path, usage.AvailBytes>>10), fullHint, nil)
+		return driver.NewError(driver.ErrFull, fmt.Sprintf("the store in %s cannot be opened: the disk has %d KiB left",
+			d.path, usage.AvailBytes>>10), fullHint, nil)
 	}
 }

@@ -82,7 +82,8 @@ func TestStalledSync(t *testing.T) {
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("it took %v to recover", took)
 		}
-		if r, err := d.Publish(ctx, []*driver.Message{{ID: "hasty", OwnID: true, Topic: "jobs"}}, driver.PublishOptions{}); err != nil || !r[0].Duplicate {
+		if r, err := d.Publish(ctx, []*driver.Message{{ID: "hasty", OwnID: true, Topic: "jobs"}},
+			driver.PublishOptions{}); err != nil || !r[0].Duplicate {
 			t.Errorf("a repeated publish: %+v, %v", r, err)
 		}
 		if err := d.Close(ctx); err != nil {
@@ -91,8 +92,8 @@ func TestStalledSync(t *testing.T) {
 	})
 }
 
-// TestLeavingUnseen: a consumer that leaves while it waits for the disk has seen nothing, and whoever comes next gets the
-// messages as if they were new.
+// TestLeavingUnseen: a consumer that leaves while it waits for the disk has seen nothing, and whoever comes next gets
+// the messages as if they were new.
 func TestLeavingUnseen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,7 +150,8 @@ func unknownWithin(t *testing.T, d *Driver, id string, patience time.Duration) {
 	start := time.Now()
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	refused(t, "a publish with a deadline", publishOne(short, d, id), driver.ErrUnknown, "the context ended before the disk had confirmed")
+	refused(t, "a publish with a deadline", publishOne(short, d, id), driver.ErrUnknown,
+		"the context ended before the disk had confirmed")
 	if took := time.Since(start); took != patience {
 		t.Errorf("it took %v instead of %v", took, patience)
 	}

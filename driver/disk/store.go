@@ -45,8 +45,8 @@ const (
 	mergeUpTo   = 4 << 20  // bytes of steps in one write
 	tableBlock  = 32 << 10 // of messages, which are mostly read one after the other
 
-	// New tables lie in layers where they overlap, which those of messages do not. Most messages are gone before they would
-	// be moved below, so that waits until more layers than usual have to be read, or there are 500 tables.
+	// New tables lie in layers where they overlap, which those of messages do not. Most messages are gone before they
+	// would be moved below, so that waits until more layers than usual have to be read, or there are 500 tables.
 	usualLayers = 12
 	mostLayers  = 64 // writes wait beyond
 )
@@ -118,7 +118,8 @@ func (s *store) openPebble(dir *directory) error {
 	return nil
 }
 
-// closeUnreadable closes a Pebble that cannot read its own records, and is not trusted to return: after a while it is given up.
+// closeUnreadable closes a Pebble that cannot read its own records, and is not trusted to return: after a while it is
+// given up.
 func (s *store) closeUnreadable() error {
 	select {
 	case err := <-inBackground(func() error { s.fs.hurry(); return s.db.Close() }):
@@ -195,8 +196,8 @@ func (s *store) shut() error {
 	return s.db.Close()
 }
 
-// flush makes tables of what is in the log, so that there is none to read when the store is opened. Where there is little
-// room that waits.
+// flush makes tables of what is in the log, so that there is none to read when the store is opened. Where there is
+// little room that waits.
 func (s *store) flush() {
 	if s.space.tight() {
 		return

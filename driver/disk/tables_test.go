@@ -62,7 +62,8 @@ func TestTablesAreApart(t *testing.T) {
 	for _, level := range tables {
 		for _, table := range level {
 			first, last := table.Smallest.UserKey, table.Largest.UserKey
-			if bytes.Compare(first, from) < 0 != (bytes.Compare(last, from) < 0) || bytes.Compare(first, to) < 0 != (bytes.Compare(last, to) < 0) {
+			if bytes.Compare(first, from) < 0 != (bytes.Compare(last, from) < 0) ||
+				bytes.Compare(first, to) < 0 != (bytes.Compare(last, to) < 0) {
 				t.Errorf("a table goes from %x to %x", first, last)
 			}
 		}

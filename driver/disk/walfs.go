@@ -18,8 +18,9 @@ import (
 // system, so that it survives the process, and synced later or by others. So Pebble is told to sync everything, its
 // syncs of the log do nothing, and the committer syncs the log itself. A log that is closed is always synced.
 //
-// Pebble answers errors of its log by ending the process, in places where nothing else can be done. So it is not told of
-// them: the first one stops the store, from then on nothing reaches a log, and whoever waits for a write gets the error.
+// Pebble answers errors of its log by ending the process, in places where nothing else can be done. So it is not told
+// of them: the first one stops the store, from then on nothing reaches a log, and whoever waits for a write gets the
+// error.
 //
 // It also makes every file private to its owner, whatever the umask, and slows down what fails in the background.
 type walFS struct {

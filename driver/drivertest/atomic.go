@@ -61,7 +61,8 @@ func atomicPublishOverTopics(t *T) {
 func levelsAreRefusedNotLowered(t *T) {
 	t.oneLane(topic)
 	accepted := uint64(0)
-	for _, level := range []driver.Durability{driver.InMemory, driver.Written, driver.Synced, driver.Replicated(1), driver.Replicated(9)} {
+	for _, level := range []driver.Durability{driver.InMemory, driver.Written, driver.Synced, driver.Replicated(1),
+		driver.Replicated(9)} {
 		rs, err := t.Publish(t.ctx(), t.msgs([]string{level.String()}), driver.PublishOptions{Level: level})
 		if t.Caps.Gives(level) {
 			t.ok(err, "Publish at level "+level.String())

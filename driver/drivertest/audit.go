@@ -15,7 +15,8 @@ func auditOfASoundTopic(t *T) {
 	s.bury(ds[0])
 	s.retry(ds[1], time.Hour)
 	s.ack(ds[3])
-	t.publish(t.msg("ready"), t.msg("keyed", key("k")), t.msg("delayed", delay(time.Hour)), t.msg("held", delay(driver.Hold)))
+	t.publish(t.msg("ready"), t.msg("keyed", key("k")), t.msg("delayed", delay(time.Hour)),
+		t.msg("held", delay(driver.Hold)))
 	before := t.stats(topic)
 	for _, fix := range []bool{false, true} {
 		report, err := t.Audit(t.ctx(), topic, fix)

@@ -171,7 +171,8 @@ func lateClose(t *T) {
 	t.counted(b.one(), 1, 2, driver.CauseReleased)
 }
 
-// lateWordBeforeRedelivery: a lost lease is lost even while nobody else has the message, and its holder lives all the same.
+// lateWordBeforeRedelivery: a lost lease is lost even while nobody else has the message, and its holder lives all the
+// same.
 func lateWordBeforeRedelivery(t *T) {
 	if t.Caps.Counts != driver.CountsExact {
 		t.Skip("the loss of the lease cannot be seen in estimates")

@@ -11,8 +11,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// BenchKV measures the named values of a driver: how long a compare-and-swap takes beside a publish of one message, alone and among 64 callers, and how much
-// is written in batches of 100 and by 64 callers at once.
+// BenchKV measures the named values of a driver: how long a compare-and-swap takes beside a publish of one message,
+// alone and among 64 callers, and how much is written in batches of 100 and by 64 callers at once.
 func BenchKV(b *testing.B, h Harness) {
 	h = h.resolved(b)
 	for _, c := range []struct {
@@ -92,7 +92,8 @@ func (x *bench) writer(i int) func() {
 	return func() {
 		n++
 		w := driver.Write{Name: fmt.Sprintf("value%d-%d", i, n), Data: x.body[:], If: driver.Absent, TTL: time.Minute}
-		if r := x.KV().Apply(context.Background(), fmt.Sprintf("%s.%02x", bucket, (i+7*n)%64), driver.KVOptions{}, w)[0]; r.Err != nil {
+		if r := x.KV().Apply(context.Background(), fmt.Sprintf("%s.%02x", bucket, (i+7*n)%64), driver.KVOptions{},
+			w)[0]; r.Err != nil {
 			x.Errorf("Apply: %v", r.Err)
 		}
 	}

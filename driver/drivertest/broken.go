@@ -12,7 +12,8 @@ import (
 type broken struct {
 	driver.Driver
 
-	publish   func(ctx context.Context, below driver.Driver, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error)
+	publish func(ctx context.Context, below driver.Driver, ms []*driver.Message,
+		o driver.PublishOptions) ([]driver.Receipt, error)
 	subscribe func(o *driver.SubscribeOptions)
 	receive   func(ctx context.Context, below driver.Subscription, most int) ([]*driver.Delivery, error)
 	delivered func(d *driver.Delivery)

@@ -19,9 +19,11 @@ func capabilitiesAreKnownWords(t *T) {
 	isOneOf(t, "KeyedPriority", c.KeyedPriority, driver.PriorityEverywhere, driver.PriorityInFetchWindow)
 	isOneOf(t, "Parallel", c.Parallel, driver.ParallelUnbounded, driver.ParallelPerPartition)
 	isOneOf(t, "Dedup", c.Dedup, driver.DedupExact, driver.DedupPerPartition, driver.DedupPerSession)
-	isOneOf(t, "Bound", c.Bound, driver.BoundPerTopic, driver.BoundPerShard, driver.BoundPerPartition, driver.BoundEstimated)
+	isOneOf(t, "Bound", c.Bound, driver.BoundPerTopic, driver.BoundPerShard, driver.BoundPerPartition,
+		driver.BoundEstimated)
 	for field, value := range map[string]driver.Atomicity{"AtomicPublish": c.AtomicPublish, "AtomicEmit": c.AtomicEmit} {
-		isOneOf(t, field, value, driver.AtomicEverywhere, driver.AtomicPerShard, driver.AtomicPerPartition, driver.AtomicTransaction, driver.AtomicNever)
+		isOneOf(t, field, value, driver.AtomicEverywhere, driver.AtomicPerShard, driver.AtomicPerPartition,
+			driver.AtomicTransaction, driver.AtomicNever)
 	}
 	isOneOf(t, "Counts", c.Counts, driver.CountsExact, driver.CountsEstimated)
 	isOneOf(t, "GetByID", c.GetByID, driver.LookupIndexed, driver.LookupScans)

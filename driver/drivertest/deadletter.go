@@ -45,8 +45,10 @@ func deadLetterIsComplete(t *T) {
 		Message: dl.Message, Reason: driver.ReasonPanic, Error: "dial 10.0.0.1:80 failed after 3 tries",
 		Fingerprint: "dial # failed after # tries", Stack: "goroutine 7",
 		History: []driver.Failure{
-			{Instance: "host-7", Attempt: 1, Duration: 5 * time.Millisecond, Reason: driver.ReasonDownstream, Error: "try again"},
-			{Instance: "host-7", Attempt: 2, Duration: time.Second, Reason: driver.ReasonPanic, Error: "dial 10.0.0.1:80 failed after 3 tries", Stack: "goroutine 7"}},
+			{Instance: "host-7", Attempt: 1, Duration: 5 * time.Millisecond, Reason: driver.ReasonDownstream,
+				Error: "try again"},
+			{Instance: "host-7", Attempt: 2, Duration: time.Second, Reason: driver.ReasonPanic,
+				Error: "dial 10.0.0.1:80 failed after 3 tries", Stack: "goroutine 7"}},
 		Origin:   driver.Origin{Topic: topic, Group: driver.DefaultGroup, Ref: d.Ref, Instance: "host-7"},
 		Attempts: 2, Deliveries: 1, Recoverable: true, Action: driver.ActionDelayedRetry,
 	}, "dead letter")
@@ -56,7 +58,8 @@ func deadLetterCountsLostLeases(t *T) {
 	s := t.shortLease()
 	t.put("a")
 	d := s.lose(s.one())[0]
-	s.settle(driver.Settlement{Delivery: d, Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonMaxDeliveries, Error: "killer"}})
+	s.settle(driver.Settlement{Delivery: d, Outcome: driver.Dead,
+		Failure: &driver.Failure{Reason: driver.ReasonMaxDeliveries, Error: "killer"}})
 	dl := t.deadLetter()
 	t.equal(dl.Deliveries, 2, "deliveries")
 	t.equal(dl.Attempts, 1, "attempts")
@@ -81,11 +84,13 @@ func deadLetterTextsAreBounded(t *T) {
 	s := t.consumer()
 	t.put("a")
 	long := strings.Repeat("x", 2*driver.StackLimit)
-	s.settle(driver.Settlement{Delivery: s.one(), Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.Reason(long), Error: long, Stack: long}})
+	s.settle(driver.Settlement{Delivery: s.one(), Outcome: driver.Dead,
+		Failure: &driver.Failure{Reason: driver.Reason(long), Error: long, Stack: long}})
 	dl := t.deadLetter()
 	last := dl.History[len(dl.History)-1]
 	t.equal([]int{len(dl.Reason), len(dl.Error), len(dl.Stack), len(last.Reason), len(last.Error), len(last.Stack)},
-		[]int{driver.ErrorLimit, driver.ErrorLimit, driver.StackLimit, driver.ErrorLimit, driver.ErrorLimit, driver.StackLimit}, "bytes of reason, error and stack")
+		[]int{driver.ErrorLimit, driver.ErrorLimit, driver.StackLimit, driver.ErrorLimit, driver.ErrorLimit,
+			driver.StackLimit}, "bytes of reason, error and stack")
 }
 
 func deadInOneGroupOnly(t *T) {
@@ -190,7 +195,8 @@ func deadLetterDeleted(t *T) {
 	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact && g.Cancelled != 1 {
 		t.Errorf("Cancelled is %d after a dead letter was deleted", g.Cancelled)
 	}
-	for what, err := range map[string]error{"Delete": t.Delete(t.ctx(), []driver.Target{at})[0], "Move": t.Move(t.ctx(), []driver.Move{{Target: at}})[0]} {
+	for what, err := range map[string]error{"Delete": t.Delete(t.ctx(), []driver.Target{at})[0],
+		"Move": t.Move(t.ctx(), []driver.Move{{Target: at}})[0]} {
 		if !errors.Is(err, driver.ErrNotFound) {
 			t.Errorf("%s of a deleted dead letter: got error %v, want ErrNotFound", what, err)
 		}

@@ -73,7 +73,8 @@ func replayToAnotherGroup(t *T) {
 	for _, g := range []string{"audit", "billing", "mail"} {
 		t.group(g)
 	}
-	a, b, c := t.subscribe(driver.SubscribeOptions{Group: "audit"}), t.subscribe(driver.SubscribeOptions{Group: "billing"}), t.subscribe(driver.SubscribeOptions{Group: "mail"})
+	a, b, c := t.subscribe(driver.SubscribeOptions{Group: "audit"}),
+		t.subscribe(driver.SubscribeOptions{Group: "billing"}), t.subscribe(driver.SubscribeOptions{Group: "mail"})
 	t.publish(t.msg("a", key("k")))
 	d := a.one()
 	to := driver.Move{Target: driver.Target{Topic: topic, Group: "audit", ID: d.ID}, To: "billing"}

@@ -52,7 +52,8 @@ func dedupAfterTheWindow(t *T) {
 
 func dedupInOneBatch(t *T) {
 	s := t.consumer()
-	rs := t.publish(t.msg("a", dedup("1", time.Hour)), t.msg("b", dedup("2", time.Hour)), t.msg("again", dedup("1", time.Hour)), t.msg("free"))
+	rs := t.publish(t.msg("a", dedup("1", time.Hour)), t.msg("b", dedup("2", time.Hour)),
+		t.msg("again", dedup("1", time.Hour)), t.msg("free"))
 	t.duplicate(rs[2], rs[0].ID)
 	s.expect("a", "b", "free")
 	s.idle()

@@ -34,14 +34,16 @@ func (f Defect) Break(h Harness) Harness {
 
 // Defects returns every defect. Each one is known from a real queue.
 func Defects() []Defect {
-	return slices.Concat(publishDefects(), deliveryDefects(), settleDefects(), managerDefects(), inputDefects(), kvDefects())
+	return slices.Concat(publishDefects(), deliveryDefects(), settleDefects(), managerDefects(), inputDefects(),
+		kvDefects())
 }
 
 // editing makes a defect that changes a copy of each message before it is stored.
 func editing(edit func(*driver.Message)) func(driver.Driver) driver.Driver {
 	return func(d driver.Driver) driver.Driver {
 		b := &broken{Driver: d}
-		b.publish = func(ctx context.Context, below driver.Driver, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+		b.publish = func(ctx context.Context, below driver.Driver, ms []*driver.Message,
+			o driver.PublishOptions) ([]driver.Receipt, error) {
 			return below.Publish(ctx, edited(ms, edit), o)
 		}
 		return b
@@ -68,23 +70,28 @@ func publishDefects() []Defect {
 		}), []string{"delay/never early", "publish/message arrives whole"}, true},
 		{"dedup ignored", editing(func(m *driver.Message) { m.DedupID, m.DedupWindow = "", 0 }),
 			[]string{"dedup/inside the window", "dedup/in one batch", "dedup/of a delayed"}, true},
-		{"own ids forgotten after the ack", editing(func(m *driver.Message) { m.OwnID = false }), []string{"dedup/own id"}, false},
+		{"own ids forgotten after the ack", editing(func(m *driver.Message) { m.OwnID = false }), []string{"dedup/own id"},
+			false},
 		{"expiry ignored", editing(func(m *driver.Message) { m.TTL = 0 }),
 			[]string{"expiry/removed and counted", "expiry/never delivered", "expiry/unblocks the key", "expiry/before due",
 				"expiry/when returned", "expiry/when returned from a run", "expiry/when its lease is lost"}, true},
 		{"priority ignored", editing(func(m *driver.Message) { m.Priority = driver.Normal }),
 			[]string{"priority/strict", "delay/keeps priority"}, true},
 		{"receipts in the wrong order", receiptsReversed, []string{"publish/receipts in order"}, true},
-		{"atomic ignored", optionsDropped(func(o *driver.PublishOptions) { o.Atomic = false }), []string{"atomic/all or nothing"}, false},
-		{"durability lowered in silence", optionsDropped(func(o *driver.PublishOptions) { o.Level = 0 }), []string{"publish/levels refused not lowered"}, false},
+		{"atomic ignored", optionsDropped(func(o *driver.PublishOptions) { o.Atomic = false }),
+			[]string{"atomic/all or nothing"}, false},
+		{"durability lowered in silence", optionsDropped(func(o *driver.PublishOptions) { o.Level = 0 }),
+			[]string{"publish/levels refused not lowered"}, false},
 		{"default group beside others", defaultGroupAlways, []string{"groups/no default beside another"}, true},
 		{"caller's body retained", callersBody, []string{"publish/retains nothing"}, false},
-		{"keys ignored", keysIgnored, []string{"order/one in flight per key", "order/strict followers wait", "order/run"}, true},
+		{"keys ignored", keysIgnored, []string{"order/one in flight per key", "order/strict followers wait", "order/run"},
+			true},
 	}
 }
 
 func receiptsReversed(d driver.Driver) driver.Driver {
-	return &broken{Driver: d, publish: func(ctx context.Context, below driver.Driver, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+	return &broken{Driver: d, publish: func(ctx context.Context, below driver.Driver, ms []*driver.Message,
+		o driver.PublishOptions) ([]driver.Receipt, error) {
 		rs, err := below.Publish(ctx, ms, o)
 		slices.Reverse(rs)
 		return rs, err
@@ -93,7 +100,8 @@ func receiptsReversed(d driver.Driver) driver.Driver {
 
 func optionsDropped(drop func(*driver.PublishOptions)) func(driver.Driver) driver.Driver {
 	return func(d driver.Driver) driver.Driver {
-		return &broken{Driver: d, publish: func(ctx context.Context, below driver.Driver, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+		return &broken{Driver: d, publish: func(ctx context.Context, below driver.Driver, ms []*driver.Message,
+			o driver.PublishOptions) ([]driver.Receipt, error) {
 			drop(&o)
 			return below.Publish(ctx, ms, o)
 		}}
@@ -101,7 +109,8 @@ func optionsDropped(drop func(*driver.PublishOptions)) func(driver.Driver) drive
 }
 
 func defaultGroupAlways(d driver.Driver) driver.Driver {
-	return &broken{Driver: d, publish: func(ctx context.Context, below driver.Driver, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+	return &broken{Driver: d, publish: func(ctx context.Context, below driver.Driver, ms []*driver.Message,
+		o driver.PublishOptions) ([]driver.Receipt, error) {
 		rs, err := below.Publish(ctx, ms, o)
 		for _, m := range ms {
 			err = errors.Join(err, below.EnsureGroup(ctx, m.Topic, driver.DefaultGroup, driver.GroupOptions{}))
@@ -112,7 +121,8 @@ func defaultGroupAlways(d driver.Driver) driver.Driver {
 
 func callersBody(d driver.Driver) driver.Driver {
 	b := &broken{Driver: d}
-	b.publish = func(ctx context.Context, below driver.Driver, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+	b.publish = func(ctx context.Context, below driver.Driver, ms []*driver.Message,
+		o driver.PublishOptions) ([]driver.Receipt, error) {
 		for _, m := range ms {
 			b.remember(&driver.Message{ID: m.ID, Body: m.Body})
 		}
@@ -129,7 +139,8 @@ func callersBody(d driver.Driver) driver.Driver {
 // keysIgnored hides the keys from the driver, and shows them to the consumer.
 func keysIgnored(d driver.Driver) driver.Driver {
 	b := &broken{Driver: d}
-	b.publish = func(ctx context.Context, below driver.Driver, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+	b.publish = func(ctx context.Context, below driver.Driver, ms []*driver.Message,
+		o driver.PublishOptions) ([]driver.Receipt, error) {
 		for _, m := range ms {
 			b.remember(m.Clone())
 		}
@@ -157,17 +168,20 @@ func deliveryDefects() []Defect {
 	return []Defect{
 		{"lost leases not counted", showing(func(d *driver.Delivery) { d.Deliveries = 1 }),
 			[]string{"lease/expiry redelivers", "begin/begun losses count"}, true},
-		{"unseen losses counted", unseenCounted, []string{"begin/unseen losses do not count", "begin/is of one delivery"}, true},
+		{"unseen losses counted", unseenCounted, []string{"begin/unseen losses do not count", "begin/is of one delivery"},
+			true},
 		{"first loss not counted", showing(func(d *driver.Delivery) { d.Deliveries = max(1, d.Deliveries-1) }),
 			[]string{"lease/expiry redelivers", "begin/unseen losses do not count"}, true},
 		{"begin not recorded", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, begin: func(ds []*driver.Delivery) []error { return make([]error, len(ds)) }}
 		}, []string{"begin/begun losses count", "begin/of many, and of the lost"}, true},
-		{"counts not taken back", neverTakenBack, []string{"begin/late extend", "begin/late settle", "begin/late words of several"}, true},
+		{"counts not taken back", neverTakenBack, []string{"begin/late extend", "begin/late settle",
+			"begin/late words of several"}, true},
 		{"drain ignored", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, drain: func() error { return nil }}
 		}, []string{"drain/ends receiving"}, false},
-		{"claims counted as deliveries", claimsCounted, []string{"release/counts nothing", "stop/close returns what is held"}, true},
+		{"claims counted as deliveries", claimsCounted, []string{"release/counts nothing", "stop/close returns what is held"},
+			true},
 		{"retry burns two attempts", showing(func(d *driver.Delivery) { d.Attempt += d.Attempt - 1 }),
 			[]string{"retry/now", "retry/never early"}, true},
 		{"cause forgotten", showing(func(d *driver.Delivery) { d.Cause = driver.CauseFirst }),
@@ -175,7 +189,8 @@ func deliveryDefects() []Defect {
 		{"stored body shared", bodyShared, []string{"publish/delivery is the caller's"}, false},
 		{"deliveries out of order", shuffled, []string{"publish/order", "order/run", "release/to the head"}, true},
 		{"settlement ends with its context", func(d driver.Driver) driver.Driver {
-			return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription, ss []driver.Settlement) []error {
+			return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription,
+				ss []driver.Settlement) []error {
 				errs := below.Settle(ctx, ss)
 				for i := range errs {
 					errs[i] = cmp.Or(errs[i], ctx.Err())
@@ -186,11 +201,14 @@ func deliveryDefects() []Defect {
 		{"cancelled claim lost", claimLost, []string{"stop/cancel loses no claim"}, true},
 		{"followers pass a failing head", joining(func(o *driver.SubscribeOptions) { o.Order = driver.Relaxed }),
 			[]string{"order/strict followers wait", "order/retry of a run blocks its tail"}, false},
-		{"max inflight ignored", joining(func(o *driver.SubscribeOptions) { o.MaxInflight = 0 }), []string{"lease/max inflight"}, true},
-		{"max run ignored", joining(func(o *driver.SubscribeOptions) { o.MaxRun = 1000 }), []string{"order/one in flight per key", "order/run"}, true},
+		{"max inflight ignored", joining(func(o *driver.SubscribeOptions) { o.MaxInflight = 0 }),
+			[]string{"lease/max inflight"}, true},
+		{"max run ignored", joining(func(o *driver.SubscribeOptions) { o.MaxRun = 1000 }),
+			[]string{"order/one in flight per key", "order/run"}, true},
 		{"low priorities starve", joining(func(o *driver.SubscribeOptions) { o.StrictPriority = true }),
 			[]string{"priority/weights hold", "priority/low never starves"}, false},
-		{"weights ignored", joining(func(o *driver.SubscribeOptions) { o.Weights = [4]int{1, 1, 1, 1} }), []string{"priority/weights hold"}, false},
+		{"weights ignored", joining(func(o *driver.SubscribeOptions) { o.Weights = [4]int{1, 1, 1, 1} }),
+			[]string{"priority/weights hold"}, false},
 	}
 }
 
@@ -250,7 +268,8 @@ func bodyShared(d driver.Driver) driver.Driver {
 }
 
 func shuffled(d driver.Driver) driver.Driver {
-	return &broken{Driver: d, receive: func(ctx context.Context, below driver.Subscription, most int) ([]*driver.Delivery, error) {
+	return &broken{Driver: d, receive: func(ctx context.Context, below driver.Subscription, most int) ([]*driver.Delivery,
+		error) {
 		ds, err := below.Receive(ctx, most)
 		slices.Reverse(ds)
 		return ds, err
@@ -283,7 +302,8 @@ func hiding(errs []error, kind error) []error {
 // settling makes a defect that changes each settlement.
 func settling(change func(*driver.Settlement)) func(driver.Driver) driver.Driver {
 	return func(d driver.Driver) driver.Driver {
-		return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription, ss []driver.Settlement) []error {
+		return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription,
+			ss []driver.Settlement) []error {
 			ss = slices.Clone(ss)
 			for i := range ss {
 				change(&ss[i])

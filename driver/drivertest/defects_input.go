@@ -16,10 +16,12 @@ func inputDefects() []Defect {
 			}
 		}), []string{"input/settlements"}, false},
 		{"bad follow-ups left out", settling(func(x *driver.Settlement) {
-			x.Emit = slices.DeleteFunc(slices.Clone(x.Emit), func(m *driver.Message) bool { return m.CheckPublish(1<<20) != nil })
+			x.Emit = slices.DeleteFunc(slices.Clone(x.Emit),
+				func(m *driver.Message) bool { return m.CheckPublish(1<<20) != nil })
 		}), []string{"input/settlements"}, false},
 		{"receive of none waits", func(d driver.Driver) driver.Driver {
-			return &broken{Driver: d, receive: func(ctx context.Context, below driver.Subscription, most int) ([]*driver.Delivery, error) {
+			return &broken{Driver: d, receive: func(ctx context.Context, below driver.Subscription,
+				most int) ([]*driver.Delivery, error) {
 				if most < 1 {
 					<-ctx.Done()
 					return nil, ctx.Err()
@@ -28,7 +30,8 @@ func inputDefects() []Defect {
 			}}
 		}, []string{"input/receive of none"}, false},
 		{"nil deliveries extended", func(d driver.Driver) driver.Driver {
-			return &broken{Driver: d, extend: func(ctx context.Context, below driver.Subscription, ds []*driver.Delivery) []error {
+			return &broken{Driver: d, extend: func(ctx context.Context, below driver.Subscription,
+				ds []*driver.Delivery) []error {
 				return hiding(below.Extend(ctx, ds), driver.ErrInvalid)
 			}}
 		}, []string{"input/extensions"}, false},
@@ -49,9 +52,11 @@ func inputDefects() []Defect {
 			}}
 		}, []string{"input/moves"}, false},
 		{"targets not checked", func(d driver.Driver) driver.Driver {
-			return &broken{Driver: d, remove: func(ts []driver.Target) []error { return hiding(d.Delete(context.Background(), ts), driver.ErrInvalid) }}
+			return &broken{Driver: d,
+				remove: func(ts []driver.Target) []error { return hiding(d.Delete(context.Background(), ts), driver.ErrInvalid) }}
 		}, []string{"input/targets"}, false},
-		{"negative limit taken for the default", querying(func(q *driver.Query) { q.Limit = max(0, q.Limit) }), []string{"input/queries"}, false},
+		{"negative limit taken for the default", querying(func(q *driver.Query) { q.Limit = max(0, q.Limit) }),
+			[]string{"input/queries"}, false},
 		{"bad cursor taken for none", querying(func(q *driver.Query) {
 			if len(q.Cursor) < 8 {
 				q.Cursor = ""

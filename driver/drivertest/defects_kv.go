@@ -26,7 +26,8 @@ func (b *broken) KV() driver.KV {
 	return &k
 }
 
-func (k *brokenKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (k *brokenKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	copies := append([]driver.Write(nil), ws...)
 	for i := range copies {
 		if k.write != nil {
@@ -76,15 +77,21 @@ func kvDefects() []Defect {
 				*v = driver.Value{Name: v.Name}
 			}
 		}}), []string{"kv/expires"}, false},
-		{"a TTL is ignored", writing(func(w *driver.Write) { w.TTL = 0 }), []string{"kv/expires", "kv/renewed", "kv/fences"}, false},
-		{"conditions are ignored", writing(func(w *driver.Write) { w.If = 0 }), []string{"kv/conditions", "kv/steps", "kv/random steps"}, false},
-		{"a revision starts over", valued(brokenKV{shown: func(v *driver.Value) { v.Revision %= 2 }}), []string{"kv/reads what was written"}, false},
+		{"a TTL is ignored", writing(func(w *driver.Write) { w.TTL = 0 }), []string{"kv/expires", "kv/renewed", "kv/fences"},
+			false},
+		{"conditions are ignored", writing(func(w *driver.Write) { w.If = 0 }),
+			[]string{"kv/conditions", "kv/steps", "kv/random steps"}, false},
+		{"a revision starts over", valued(brokenKV{shown: func(v *driver.Value) { v.Revision %= 2 }}),
+			[]string{"kv/reads what was written"}, false},
 		{"an epoch changes with each write", valued(brokenKV{shown: func(v *driver.Value) { v.Epoch = v.Revision }}),
 			[]string{"kv/reads what was written", "kv/renewed", "kv/random steps"}, false},
-		{"a fence is ignored", writing(func(w *driver.Write) { w.Fence = nil }), []string{"kv/fences", "kv/fence inside the step", "kv/random steps"}, false},
-		{"a fence is looked at before the step", valued(brokenKV{write: fenceFirst}), []string{"kv/fence inside the step"}, false},
+		{"a fence is ignored", writing(func(w *driver.Write) { w.Fence = nil }),
+			[]string{"kv/fences", "kv/fence inside the step", "kv/random steps"}, false},
+		{"a fence is looked at before the step", valued(brokenKV{write: fenceFirst}), []string{"kv/fence inside the step"},
+			false},
 		{"requests are forgotten", writing(func(w *driver.Write) { w.Request = "" }), []string{"kv/requests"}, false},
-		{"a deletion of nothing is forgotten", valued(brokenKV{write: forgetNothing}), []string{"kv/requested deletions"}, false},
+		{"a deletion of nothing is forgotten", valued(brokenKV{write: forgetNothing}), []string{"kv/requested deletions"},
+			false},
 		{"a lost wake-up is lost for ever", valued(brokenKV{wait: deafWait}), []string{"kv/waits"}, false},
 	}
 }

@@ -75,7 +75,8 @@ func managerDefects() []Defect {
 			}}
 		}, []string{"input/errors carry hints"}, false},
 		{"capabilities understated", func(d driver.Driver) driver.Driver {
-			return &broken{Driver: d, caps: func(c *driver.Capabilities) { c.Counts, c.History = driver.CountsEstimated, driver.HistoryNone }}
+			return &broken{Driver: d,
+				caps: func(c *driver.Capabilities) { c.Counts, c.History = driver.CountsEstimated, driver.HistoryNone }}
 		}, []string{"capabilities/pinned"}, false},
 	}
 }
@@ -90,7 +91,8 @@ func purgeInflight(d driver.Driver) driver.Driver {
 		b.mu.Unlock()
 		n := 0
 		for x, s := range held {
-			if x.Topic == topic && (group == "" || group == x.Group) && s.Settle(ctx, []driver.Settlement{{Delivery: x, Outcome: driver.Drop}})[0] == nil {
+			if x.Topic == topic && (group == "" || group == x.Group) &&
+				s.Settle(ctx, []driver.Settlement{{Delivery: x, Outcome: driver.Drop}})[0] == nil {
 				n++
 			}
 		}

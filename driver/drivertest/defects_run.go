@@ -10,12 +10,14 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// RunDefects demands that every defect, put on a driver that passes the suite, makes each of its cases fail. Harness.Only chooses among them.
+// RunDefects demands that every defect, put on a driver that passes the suite, makes each of its cases fail.
+// Harness.Only chooses among them.
 func RunDefects(t *testing.T, h Harness) {
 	h.Patience = cmp.Or(h.Patience, 5*time.Second) // what a defect swallows never comes
 	all := Cases()
 	for _, f := range Defects() {
-		f.Cases = slices.DeleteFunc(slices.Clone(f.Cases), func(name string) bool { return h.Only != nil && !h.Only.MatchString(name) })
+		f.Cases = slices.DeleteFunc(slices.Clone(f.Cases),
+			func(name string) bool { return h.Only != nil && !h.Only.MatchString(name) })
 		if len(f.Cases) == 0 {
 			continue
 		}
@@ -27,7 +29,8 @@ func RunDefects(t *testing.T, h Harness) {
 				if i < 0 {
 					t.Fatalf("there is no case %q", name)
 				}
-				if strings.HasPrefix(name, "reset/") && h.Want.History == driver.HistoryNone || name == endingCase && !h.Want.Endings {
+				if strings.HasPrefix(name, "reset/") && h.Want.History == driver.HistoryNone || name == endingCase &&
+					!h.Want.Endings {
 					continue // it keeps nothing that could be lost
 				}
 				complaints := Catch(t, broken, all[i])

@@ -9,7 +9,8 @@ import (
 
 func settleDefects() []Defect {
 	return []Defect{
-		{"how long a handler took is forgotten", settling(func(x *driver.Settlement) { x.Took = 0 }), []string{endingCase}, false},
+		{"how long a handler took is forgotten", settling(func(x *driver.Settlement) { x.Took = 0 }), []string{endingCase},
+			false},
 		{"who settled a message is forgotten", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, page: func(p *driver.Page) {
 				for i := range p.Entries {
@@ -20,7 +21,8 @@ func settleDefects() []Defect {
 			}}
 		}, []string{endingCase}, false},
 		{"stale settlement accepted", staleAccepted,
-			[]string{"lease/stale settle refused", "lease/settled only once", "order/retry in a run returns the tail", "input/foreign deliveries"}, true},
+			[]string{"lease/stale settle refused", "lease/settled only once", "order/retry in a run returns the tail",
+				"input/foreign deliveries"}, true},
 		{"stale extend accepted", staleExtended, []string{"lease/stale extend refused"}, true},
 		{"extend without effect", extendIgnored, []string{"lease/extend keeps it", "lease/extend is a full lease"}, true},
 		{"release to the tail", releaseToTail, []string{"release/to the head", "release/counts nothing"}, true},
@@ -36,7 +38,8 @@ func settleDefects() []Defect {
 		}), []string{"release/counts nothing", "release/park counts nothing"}, true},
 		{"waits cut in half", settling(func(x *driver.Settlement) { x.After /= 2 }),
 			[]string{"retry/never early", "release/park counts nothing"}, true},
-		{"retry of a run keeps its tail", tailKept, []string{"order/retry in a run returns the tail", "order/release of a run returns the tail"}, true},
+		{"retry of a run keeps its tail", tailKept, []string{"order/retry in a run returns the tail",
+			"order/release of a run returns the tail"}, true},
 		{"an outcome overtakes one that was refused", settledApart, []string{"order/outcomes of a key"}, false},
 		{"failures not kept", settling(func(x *driver.Settlement) { x.Failure = nil }),
 			[]string{"retry/history grows", "dead/complete"}, false},
@@ -60,7 +63,8 @@ func settleDefects() []Defect {
 }
 
 func staleAccepted(d driver.Driver) driver.Driver {
-	return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription, ss []driver.Settlement) []error {
+	return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription,
+		ss []driver.Settlement) []error {
 		return hiding(below.Settle(ctx, ss), driver.ErrLeaseLost)
 	}}
 }
@@ -117,7 +121,8 @@ func tailKept(d driver.Driver) driver.Driver {
 
 // settledApart applies each settlement by itself, whatever became of those before it.
 func settledApart(d driver.Driver) driver.Driver {
-	return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription, ss []driver.Settlement) []error {
+	return &broken{Driver: d, settle: func(ctx context.Context, below driver.Subscription,
+		ss []driver.Settlement) []error {
 		errs := make([]error, len(ss))
 		for i := range ss {
 			errs[i] = below.Settle(ctx, ss[i:i+1])[0]

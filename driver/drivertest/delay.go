@@ -89,8 +89,8 @@ func delayOfYears(t *T) {
 	}
 }
 
-// farthestDelays: what is due in centuries waits like anything else, and a time is not moved. Longer durations may be cut to what the
-// backend can say.
+// farthestDelays: what is due in centuries waits like anything else, and a time is not moved. Longer durations may be
+// cut to what the backend can say.
 func farthestDelays(t *T) {
 	s := t.consumer()
 	at := time.Date(2262, 4, 11, 0, 0, 0, 0, time.UTC)
@@ -162,7 +162,8 @@ func holdThenRollBack(t *T) {
 	t.publish(m)
 	t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: m.ID}})[0], "Delete")
 	s.idle()
-	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Held != 0 || st.Cancelled != 1 || st.Messages != 0) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact &&
+		(st.Held != 0 || st.Cancelled != 1 || st.Messages != 0) {
 		t.Errorf("Stats %+v, want nothing held, one cancelled", st)
 	}
 }

@@ -60,7 +60,8 @@ func emitOfAKnownID(t *T) {
 	t.put("a", "b")
 	for _, d := range s.take(2) {
 		id := driver.EmitID("parent", 0)
-		s.settle(driver.Settlement{Delivery: d, Outcome: driver.Ack, Emit: []*driver.Message{t.msg(string(d.Body), ownID(id), to(other))}})
+		s.settle(driver.Settlement{Delivery: d, Outcome: driver.Ack,
+			Emit: []*driver.Message{t.msg(string(d.Body), ownID(id), to(other))}})
 	}
 	o := t.subscribe(driver.SubscribeOptions{Topic: other})
 	o.ack(o.expect("a")...)

@@ -43,22 +43,26 @@ func doneTellsHowItEnded(t *T) {
 		t.unknownEnding(ds[0])
 		return
 	}
-	t.endings("audit", map[string]ended{"acked": {"host 1", 3 * time.Millisecond}, "dropped": {"host 1", 4*time.Millisecond + 5}, "tried again": {"host 1", time.Hour}})
+	t.endings("audit", map[string]ended{"acked": {"host 1", 3 * time.Millisecond},
+		"dropped": {"host 1", 4*time.Millisecond + 5}, "tried again": {"host 1", time.Hour}})
 	t.endings("billing", map[string]ended{"acked": {"host-2", 0}, "dropped": {"host-2", 0}, "tried again": {"host-2", 0}})
 	e := t.get(driver.Target{Topic: topic, Group: "billing", ID: ds[0].ID})
-	if now := t.get(driver.Target{Topic: topic, Group: "billing", ID: ds[2].ID}).SettledAt; now.Before(claimed) || now.Sub(e.SettledAt) > t.Patience {
+	if now := t.get(driver.Target{Topic: topic, Group: "billing", ID: ds[2].ID}).SettledAt; now.Before(claimed) ||
+		now.Sub(e.SettledAt) > t.Patience {
 		t.Errorf("claimed at %v, settled at %v, another one at %v", claimed, now, e.SettledAt)
 	}
 	a.leave()
 	_, err := t.Reset(t.ctx(), topic, "audit", driver.ResetOptions{To: driver.Position{From: driver.FromBegin}})
 	t.ok(err, "Reset")
 	again := t.get(driver.Target{Topic: topic, Group: "audit", ID: ds[0].ID})
-	t.equal([]any{again.State, again.SettledAt.IsZero(), again.Took, again.Instance}, []any{driver.StateReady, true, time.Duration(0), ""}, "state, time, duration and holder of what is delivered again")
+	t.equal([]any{again.State, again.SettledAt.IsZero(), again.Took, again.Instance},
+		[]any{driver.StateReady, true, time.Duration(0), ""}, "state, time, duration and holder of what is delivered again")
 	c := t.subscribe(driver.SubscribeOptions{Group: "audit", Instance: "host-3"})
 	for _, d := range c.take(3) {
 		c.settle(driver.Settlement{Delivery: d, Outcome: driver.Ack, Took: time.Minute})
 	}
-	want := map[string]ended{"acked": {"host-3", time.Minute}, "dropped": {"host-3", time.Minute}, "tried again": {"host-3", time.Minute}}
+	want := map[string]ended{"acked": {"host-3", time.Minute}, "dropped": {"host-3", time.Minute},
+		"tried again": {"host-3", time.Minute}}
 	t.endings("audit", want)
 	if t.Reopen != nil {
 		t.restart()
@@ -74,7 +78,8 @@ func (t *T) endings(group string, want map[string]ended) {
 		got[string(e.Body)] = ended{e.Instance, e.Took}
 		one := t.get(driver.Target{Topic: topic, Group: group, ID: e.ID})
 		t.equal([]any{one.Instance, one.Took}, []any{e.Instance, e.Took}, "ending by Get")
-		if one.SettledAt.Sub(e.SettledAt).Abs() > time.Millisecond || time.Since(e.SettledAt).Abs() > time.Minute && !t.Virtual {
+		if one.SettledAt.Sub(e.SettledAt).Abs() > time.Millisecond || time.Since(e.SettledAt).Abs() > time.Minute &&
+			!t.Virtual {
 			t.Errorf("%q was settled at %v by Browse, at %v by Get", e.Body, e.SettledAt, one.SettledAt)
 		}
 	}
@@ -88,5 +93,6 @@ func (t *T) endings(group string, want map[string]ended) {
 func (t *T) unknownEnding(d *driver.Delivery) {
 	t.Helper()
 	e := t.get(driver.Target{Topic: topic, Group: d.Group, ID: d.ID})
-	t.equal([]any{e.State, e.SettledAt.IsZero(), e.Took, e.Instance}, []any{driver.StateDone, true, time.Duration(0), ""}, "state, time, duration and instance of what is done")
+	t.equal([]any{e.State, e.SettledAt.IsZero(), e.Took, e.Instance}, []any{driver.StateDone, true, time.Duration(0), ""},
+		"state, time, duration and instance of what is done")
 }

@@ -91,7 +91,8 @@ func expiresWhenReturned(t *T) {
 // expiresWhenReturnedFromARun is what a worker does with a follower that it held for too long.
 func expiresWhenReturnedFromARun(t *T) {
 	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 4})
-	t.publish(t.msg("a1", key("k")), t.msg("a2", key("k"), ttl(unit)), t.msg("a3", key("k"), ttl(unit)), t.msg("a4", key("k")))
+	t.publish(t.msg("a1", key("k")), t.msg("a2", key("k"), ttl(unit)), t.msg("a3", key("k"), ttl(unit)),
+		t.msg("a4", key("k")))
 	ds := s.expect("a1", "a2", "a3", "a4")
 	s.idleFor(2 * unit)
 	s.ack(ds[0])
@@ -134,9 +135,11 @@ func expiresWhileWaiting(t *T) {
 func expiresBeforeDue(t *T) {
 	t.oneLane(topic)
 	at := time.Now().Add(time.Hour)
-	t.publish(t.msg("held", delay(driver.Hold), ttl(unit)), t.msg("scheduled", ttl(unit), func(m *driver.Message) { m.At = at }))
+	t.publish(t.msg("held", delay(driver.Hold), ttl(unit)), t.msg("scheduled", ttl(unit),
+		func(m *driver.Message) { m.At = at }))
 	t.until("messages expire", func() bool { return t.stats(topic).Held+t.stats(topic).Delayed == 0 })
-	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Expired != 2 || st.Fanned != 0 || st.Messages != 0) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact &&
+		(st.Expired != 2 || st.Fanned != 0 || st.Messages != 0) {
 		t.Errorf("Stats %+v, want two expired before they were due", st)
 	}
 }
@@ -167,5 +170,6 @@ func noTTLNeverExpires(t *T) {
 	if t.Virtual {
 		t.pass(25 * time.Hour)
 	}
-	t.equal(t.get(driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: s.one().ID}).ExpiresAt.IsZero(), true, "no expiry")
+	t.equal(t.get(driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: s.one().ID}).ExpiresAt.IsZero(), true,
+		"no expiry")
 }

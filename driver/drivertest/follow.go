@@ -31,8 +31,8 @@ func bodiesOf(entries []driver.Entry) (all []string) {
 	return all
 }
 
-// followOn: a first page tells where the topic ends, and each page has what came after the one before, whatever became of it, as
-// long as some group has not settled it.
+// followOn: a first page tells where the topic ends, and each page has what came after the one before, whatever became
+// of it, as long as some group has not settled it.
 func followOn(t *T) {
 	f := t.follower()
 	t.configure(topic, driver.TopicConfig{})
@@ -49,7 +49,8 @@ func followOn(t *T) {
 	t.equal(next.Published-end.Published, uint64(2), "how much was published since")
 	a, later := next.Entries[0], next.Entries[1]
 	t.equal(a.Ref, rs[0].Ref, "the ref of an entry")
-	t.equal([]string{a.ID, a.Key, a.Group, string(a.State)}, []string{rs[0].ID, "k", "", ""}, "a message as the topic has it")
+	t.equal([]string{a.ID, a.Key, a.Group, string(a.State)}, []string{rs[0].ID, "k", "", ""},
+		"a message as the topic has it")
 	t.equal(a.PublishedAt.IsZero(), false, "it has no time")
 	t.equal(later.State, driver.StateDelayed, "the state of what is delayed")
 

@@ -116,7 +116,8 @@ func ackBelongsToOneGroup(t *T) {
 
 func oneConsumerOfAGroup(t *T) {
 	const n = 60
-	subs := []*sub{t.subscribe(driver.SubscribeOptions{Instance: "1"}), t.subscribe(driver.SubscribeOptions{Instance: "2"}), t.subscribe(driver.SubscribeOptions{Instance: "3"})}
+	subs := []*sub{t.subscribe(driver.SubscribeOptions{Instance: "1"}),
+		t.subscribe(driver.SubscribeOptions{Instance: "2"}), t.subscribe(driver.SubscribeOptions{Instance: "3"})}
 	t.put(numbered("a", n)...)
 	var mu sync.Mutex
 	got := map[string]int{}
@@ -138,7 +139,8 @@ func orderFixedByFirstMember(t *T) {
 	t.put("a") // creates the group, which has no member and so no order yet
 	t.subscribe(driver.SubscribeOptions{Order: driver.Relaxed})
 	t.equal(t.groupStats(driver.DefaultGroup).Order, driver.Relaxed, "order of the group")
-	_, err := t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: topic, Instance: "2", Lease: longLease, Order: driver.Strict})
+	_, err := t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: topic, Instance: "2", Lease: longLease,
+		Order: driver.Strict})
 	t.wantErr(err, driver.ErrConflict, "Subscribe with another order")
 	t.subscribe(driver.SubscribeOptions{Order: driver.Relaxed, Instance: "3"})
 }

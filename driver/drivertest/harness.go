@@ -23,9 +23,11 @@ type Harness struct {
 	PlantRaw func(ctx context.Context, d driver.Driver, topic string, raw []byte) error
 	// Reopen closes d and opens the same backend again, as a restart does. Required where anything survives one.
 	Reopen func(t testing.TB, d driver.Driver) driver.Driver
-	// Beside opens the backend of d once more while d stays open, as another process does. Nil where a store belongs to one process.
+	// Beside opens the backend of d once more while d stays open, as another process does. Nil where a store belongs to
+	// one process.
 	Beside func(t testing.TB, d driver.Driver) driver.Driver
-	// Only are the cases to run, without histories and stress, for a variant of a driver that runs all elsewhere. Nil runs everything.
+	// Only are the cases to run, without histories and stress, for a variant of a driver that runs all elsewhere. Nil runs
+	// everything.
 	Only *regexp.Regexp
 	// Except are cases that are not run, for a variant of a driver that they are not about. Nil leaves out none.
 	Except *regexp.Regexp
@@ -50,7 +52,8 @@ func (h Harness) resolved(t testing.TB) Harness {
 		t.Fatal("drivertest: Harness.Open, Harness.Want and Harness.PlantRaw are required")
 	}
 	if h.Reopen == nil && h.Want.Durability > driver.InMemory {
-		t.Fatalf("drivertest: Harness.Reopen is required, since %s says that a publish is %s", h.Want.Driver, h.Want.Durability)
+		t.Fatalf("drivertest: Harness.Reopen is required, since %s says that a publish is %s", h.Want.Driver,
+			h.Want.Durability)
 	}
 	h.seed = rand.Uint64() // not from the time, which begins the same in every bubble
 	if n, set := fromEnv(t, "FERRY_SEED", func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) }); set {
@@ -62,7 +65,10 @@ func (h Harness) resolved(t testing.TB) Harness {
 			h.Steps = 100_000
 		}
 	}
-	if n, set := fromEnv(t, "FERRY_HISTORY_STEPS", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }); set {
+	if n, set := fromEnv(t, "FERRY_HISTORY_STEPS", func(s string) (float64,
+		error) {
+		return strconv.ParseFloat(s, 64)
+	}); set {
 		h.Steps = int(n)
 	}
 	if h.Late == 0 {

@@ -36,7 +36,8 @@ func (h Harness) histories(t *testing.T) {
 			}
 			failed = true
 			rt.Log(strings.Join(complaints, "\n"))
-			rt.Fatal("the driver broke the contract, as told above") // always the same text: it tells rapid that it is the same failure
+			// always the same text: it tells rapid that it is the same failure
+			rt.Fatal("the driver broke the contract, as told above")
 		}
 	})
 	t.Logf("%d steps", done)

@@ -31,7 +31,8 @@ func errorsCarryHints(t *T) {
 	t.hinted(t.DeleteGroup(t.ctx(), topic, driver.DefaultGroup))
 	d := s.one()
 	t.hinted(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: d.ID}})[0])
-	t.hinted(t.Move(t.ctx(), []driver.Move{{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}}})[0])
+	t.hinted(t.Move(t.ctx(), []driver.Move{{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup,
+		ID: d.ID}}})[0])
 	s.ack(d)
 	t.hinted(s.errs(driver.Settlement{Delivery: d, Outcome: driver.Ack})[0])
 	if t.Caps.Bound != driver.BoundEstimated {

@@ -90,10 +90,12 @@ var badPositions = map[string]driver.Position{
 
 func badGroupOptions(t *T) {
 	t.oneLane(topic)
-	t.refuses(t.EnsureGroup(t.ctx(), topic, "new", driver.GroupOptions{Order: 7}), driver.ErrInvalid, "EnsureGroup with an unknown order")
+	t.refuses(t.EnsureGroup(t.ctx(), topic, "new", driver.GroupOptions{Order: 7}), driver.ErrInvalid,
+		"EnsureGroup with an unknown order")
 	t.group(driver.DefaultGroup)
 	for what, p := range badPositions {
-		t.refuses(t.EnsureGroup(t.ctx(), topic, "new", driver.GroupOptions{Start: p}), driver.ErrInvalid, "EnsureGroup from "+what)
+		t.refuses(t.EnsureGroup(t.ctx(), topic, "new", driver.GroupOptions{Start: p}), driver.ErrInvalid,
+			"EnsureGroup from "+what)
 		_, err := t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: topic, Group: "new", Instance: "tester", Start: p})
 		t.refuses(err, driver.ErrInvalid, "Subscribe from "+what)
 		_, err = t.Reset(t.ctx(), topic, driver.DefaultGroup, driver.ResetOptions{To: p})

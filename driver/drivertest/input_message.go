@@ -79,7 +79,8 @@ func badMessagesRefused(t *T) {
 		t.refuses(rs[0].Err, driver.ErrInvalid, "receipt beside a message with "+what)
 	}
 	t.onlyTopics(topic)
-	t.equal(len(t.pages(driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateReady})), want, "messages stored")
+	t.equal(len(t.pages(driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateReady})), want,
+		"messages stored")
 }
 
 func receiveOfNone(t *T) {
@@ -167,9 +168,11 @@ func foreignDeliveries(t *T) {
 	for what, c := range map[string]struct {
 		by *sub
 		d  *driver.Delivery
-	}{"a forged token": {s, &forged}, "no token": {s, &nameless}, "another member's": {second, d}, "another topic's": {elsewhere, d}} {
+	}{"a forged token": {s, &forged}, "no token": {s, &nameless}, "another member's": {second, d},
+		"another topic's": {elsewhere, d}} {
 		for outcome := driver.Ack; outcome <= driver.Drop; outcome++ {
-			t.refuses(c.by.errs(driver.Settlement{Delivery: c.d, Outcome: outcome})[0], driver.ErrLeaseLost, outcome.String()+" with "+what)
+			t.refuses(c.by.errs(driver.Settlement{Delivery: c.d, Outcome: outcome})[0], driver.ErrLeaseLost,
+				outcome.String()+" with "+what)
 		}
 		t.refuses(c.by.Extend(t.ctx(), []*driver.Delivery{c.d})[0], driver.ErrLeaseLost, "Extend with "+what)
 		t.refuses(c.by.Begin(t.ctx(), []*driver.Delivery{c.d})[0], driver.ErrLeaseLost, "Begin with "+what)

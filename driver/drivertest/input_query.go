@@ -27,7 +27,8 @@ func badTargets(t *T) {
 		t.finds(target, driver.ErrInvalid, "target with "+what)
 	}
 	for _, ref := range []driver.Ref{
-		{Pos: math.MaxUint64}, {Pos: math.MaxInt64 + 1}, {Partition: math.MaxInt32, Pos: 1}, {Pos: 1, Sub: math.MaxUint64}, {Sub: math.MaxUint64},
+		{Pos: math.MaxUint64}, {Pos: math.MaxInt64 + 1}, {Partition: math.MaxInt32, Pos: 1}, {Pos: 1, Sub: math.MaxUint64},
+		{Sub: math.MaxUint64},
 	} {
 		t.finds(driver.Target{Topic: topic, Ref: ref}, driver.ErrNotFound, "target "+ref.String())
 	}
@@ -144,7 +145,8 @@ func badCursors(t *T) {
 			_, err := t.Browse(t.ctx(), q)
 			t.refuses(err, driver.ErrInvalid, "Browse with the cursor of another listing")
 		}
-		for _, junk := range []string{"x", "0", "1.", ".", "-1", "0.0", "0:0", "0.0.0.0", "tier.0.0.0", "99999999999999999999", "\x00", huge, cursors[i] + "0", cursors[i][1:]} {
+		for _, junk := range []string{"x", "0", "1.", ".", "-1", "0.0", "0:0", "0.0.0.0", "tier.0.0.0",
+			"99999999999999999999", "\x00", huge, cursors[i] + "0", cursors[i][1:]} {
 			q.Cursor = junk
 			_, err := t.Browse(t.ctx(), q)
 			t.refuses(err, driver.ErrInvalid, "Browse with a cursor that is none")
@@ -176,11 +178,19 @@ func badLogCalls(t *T) {
 			_, err := l.Replay(t.ctx(), name, driver.DefaultGroup, driver.ReplayOptions{})
 			return err
 		},
-		"Replay of the group": func(name string) error { _, err := l.Replay(t.ctx(), topic, name, driver.ReplayOptions{}); return err },
-		"Range":               func(name string) error { _, err := l.Range(t.ctx(), driver.RangeQuery{Topic: name}); return err },
-		"Retain":              func(name string) error { return l.Retain(t.ctx(), name, driver.Retention{}) },
-		"Retention":           func(name string) error { _, err := l.Retention(t.ctx(), name); return err },
-		"Trim":                func(name string) error { _, err := l.Trim(t.ctx(), name); return err },
+		"Replay of the group": func(
+			name string) error {
+			_, err := l.Replay(t.ctx(), topic, name, driver.ReplayOptions{})
+			return err
+		},
+		"Range": func(
+			name string) error {
+			_, err := l.Range(t.ctx(), driver.RangeQuery{Topic: name})
+			return err
+		},
+		"Retain":    func(name string) error { return l.Retain(t.ctx(), name, driver.Retention{}) },
+		"Retention": func(name string) error { _, err := l.Retention(t.ctx(), name); return err },
+		"Trim":      func(name string) error { _, err := l.Trim(t.ctx(), name); return err },
 	}
 	for what, call := range bad {
 		for _, name := range badTopicNames {

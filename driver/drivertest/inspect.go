@@ -75,7 +75,8 @@ func browseEachState(t *T) {
 	s.retry(ds[1], time.Hour)
 	t.put("ready")
 	t.publish(t.msg("delayed", delay(time.Hour)), t.msg("held", delay(driver.Hold)))
-	for _, state := range []driver.State{driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead, driver.StateDelayed, driver.StateHeld} {
+	for _, state := range []driver.State{driver.StateReady, driver.StateInflight, driver.StateWaiting, driver.StateDead,
+		driver.StateDelayed, driver.StateHeld} {
 		es := t.browse(state)
 		t.equal(entryBodies(es), []string{string(state)}, "entries in state "+string(state))
 		t.equal(es[0].State, state, "state of the entry")
@@ -99,7 +100,8 @@ func browseByPages(t *T) {
 	}
 	t.publish(t.msgs(make([]string, 60), delay(time.Hour))...)
 	for _, limit := range []int{1, 10, 100, 1000} {
-		es := t.pages(driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateReady, Limit: limit, MaxScan: 1000})
+		es := t.pages(driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateReady, Limit: limit,
+			MaxScan: 1000})
 		seen := map[string]bool{}
 		for _, e := range es {
 			if seen[e.ID] {
@@ -109,13 +111,15 @@ func browseByPages(t *T) {
 		}
 		t.equal(len(seen), n, fmt.Sprintf("ready entries in pages of %d", limit))
 	}
-	t.equal(len(t.pages(driver.Query{Topic: topic, State: driver.StateDelayed, Limit: 7})), 60, "delayed entries in pages of 7")
+	t.equal(len(t.pages(driver.Query{Topic: topic, State: driver.StateDelayed, Limit: 7})), 60,
+		"delayed entries in pages of 7")
 }
 
 func browseIsOldestFirst(t *T) {
 	t.oneLane(topic)
 	t.put(numbered("a", 20)...)
-	t.equal(entryBodies(t.pages(driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateReady, Limit: 6})), numbered("a", 20), "ready entries")
+	t.equal(entryBodies(t.pages(driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateReady,
+		Limit: 6})), numbered("a", 20), "ready entries")
 }
 
 func browseIsBounded(t *T) {
@@ -160,7 +164,8 @@ func getByRefAndID(t *T) {
 	r := t.publish(m)[0]
 	s := t.subscribe(driver.SubscribeOptions{Group: "audit"})
 	d := s.one()
-	for _, target := range []driver.Target{{Topic: topic, ID: m.ID}, {Topic: topic, Ref: d.Ref}, {Topic: topic, Ref: d.Ref, ID: "ignored"}} {
+	for _, target := range []driver.Target{{Topic: topic, ID: m.ID}, {Topic: topic, Ref: d.Ref},
+		{Topic: topic, Ref: d.Ref, ID: "ignored"}} {
 		es, err := t.Get(t.ctx(), target)
 		t.ok(err, "Get")
 		states := map[string]driver.State{}
@@ -168,7 +173,8 @@ func getByRefAndID(t *T) {
 			t.whole(e.Message, m)
 			states[e.Group] = e.State
 		}
-		t.equal(states, map[string]driver.State{"audit": driver.StateInflight, "billing": driver.StateReady}, "states of the groups")
+		t.equal(states, map[string]driver.State{"audit": driver.StateInflight, "billing": driver.StateReady},
+			"states of the groups")
 	}
 	t.equal(t.get(driver.Target{Topic: topic, Group: "billing", ID: m.ID}).State, driver.StateReady, "state of one group")
 	if !r.Ref.IsZero() {

@@ -142,7 +142,8 @@ func (h *history) newGroup(d *dice) {
 
 func (h *history) newMember(g *group, d *dice) {
 	h.names++
-	o := driver.SubscribeOptions{Topic: topic, Group: g.name, Instance: fmt.Sprint("i", h.names), Order: g.order, Lease: h.t.Caps.MinLease,
+	o := driver.SubscribeOptions{Topic: topic, Group: g.name, Instance: fmt.Sprint("i", h.names), Order: g.order,
+		Lease:  h.t.Caps.MinLease,
 		MaxRun: 1 + d.n(3), MaxInflight: 2 + d.n(10), StrictPriority: d.n(4) == 0}
 	if !h.t.Virtual {
 		o.Lease = longLease

@@ -45,7 +45,8 @@ func invalidTellsWhen(t *T) {
 	}
 	t.pass(5 * time.Millisecond)
 	at := driver.Target{Topic: topic, Ref: e.Ref}
-	if again, got := t.browse(driver.StateInvalid)[0], t.get(at); !again.FoundAt.Equal(e.FoundAt) || !got.FoundAt.Equal(e.FoundAt) {
+	if again, got := t.browse(driver.StateInvalid)[0], t.get(at); !again.FoundAt.Equal(e.FoundAt) ||
+		!got.FoundAt.Equal(e.FoundAt) {
 		t.Errorf("found at %v, later at %v by Browse and at %v by Get", e.FoundAt, again.FoundAt, got.FoundAt)
 	}
 	if t.Reopen == nil {

@@ -50,7 +50,8 @@ func (t *T) holds(name, data string, w driver.Value) {
 	t.Helper()
 	v := t.value(name)
 	if string(v.Data) != data || v.Revision != w.Revision || v.Epoch != w.Epoch {
-		t.Fatalf("%s is %q at %d, epoch %d, want %q at %d, epoch %d", name, v.Data, v.Revision, v.Epoch, data, w.Revision, w.Epoch)
+		t.Fatalf("%s is %q at %d, epoch %d, want %q at %d, epoch %d", name, v.Data, v.Revision, v.Epoch, data, w.Revision,
+			w.Epoch)
 	}
 }
 
@@ -120,10 +121,12 @@ func kvConditions(t *T) {
 	r.Data[0] = 'X'
 	t.holds("a", "one", first)
 	second := t.set(driver.Write{Name: "a", Data: []byte("two"), If: driver.Condition(first.Revision)})
-	if r := t.apply(driver.Write{Name: "a", Data: []byte("three"), If: driver.Condition(first.Revision)}); !errors.Is(r.Err, driver.ErrConflict) || r.Revision != second.Revision {
+	if r := t.apply(driver.Write{Name: "a", Data: []byte("three"), If: driver.Condition(first.Revision)}); !errors.Is(
+		r.Err, driver.ErrConflict) || r.Revision != second.Revision {
 		t.Errorf("an older revision: %+v", r)
 	}
-	if r := t.apply(driver.Write{Name: "a", Delete: true, If: driver.Condition(first.Revision)}); !errors.Is(r.Err, driver.ErrConflict) {
+	if r := t.apply(driver.Write{Name: "a", Delete: true, If: driver.Condition(first.Revision)}); !errors.Is(r.Err,
+		driver.ErrConflict) {
 		t.Errorf("the deletion of an older revision: %+v", r)
 	}
 	t.holds("a", "two", second)
@@ -131,7 +134,8 @@ func kvConditions(t *T) {
 		t.Errorf("%+v", r)
 	}
 	t.absent("a")
-	if r := t.apply(driver.Write{Name: "a", Delete: true, If: driver.Condition(second.Revision)}); !errors.Is(r.Err, driver.ErrConflict) {
+	if r := t.apply(driver.Write{Name: "a", Delete: true, If: driver.Condition(second.Revision)}); !errors.Is(r.Err,
+		driver.ErrConflict) {
 		t.Errorf("the deletion of what is gone: %+v", r)
 	}
 	t.set(driver.Write{Name: "a", Delete: true}) // changes nothing
@@ -156,7 +160,8 @@ func kvOneWins(t *T) {
 					t.Errorf("Get: %v", err)
 					return
 				}
-				r := t.kv().Apply(t.ctx(), bucket, driver.KVOptions{}, driver.Write{Name: "a", If: driver.Condition(vs[0].Revision)})[0]
+				r := t.kv().Apply(t.ctx(), bucket, driver.KVOptions{}, driver.Write{Name: "a",
+					If: driver.Condition(vs[0].Revision)})[0]
 				if errors.Is(r.Err, driver.ErrConflict) {
 					continue
 				}
@@ -184,8 +189,10 @@ func kvOneWins(t *T) {
 
 // kvSteps: the writes of one call are judged one after the other, and each for itself.
 func kvSteps(t *T) {
-	ws := []driver.Write{{Name: "a", Data: []byte("1"), If: driver.Absent}, {Name: "a", Data: []byte("2"), If: driver.Absent},
-		{Name: "b", TTL: 1}, {Name: "c", Data: []byte("3"), Fence: &driver.Fence{Name: "a", Epoch: 1 << 40}}, {Name: "d", Data: []byte("4")}}
+	ws := []driver.Write{{Name: "a", Data: []byte("1"), If: driver.Absent},
+		{Name: "a", Data: []byte("2"), If: driver.Absent},
+		{Name: "b", TTL: 1}, {Name: "c", Data: []byte("3"), Fence: &driver.Fence{Name: "a", Epoch: 1 << 40}},
+		{Name: "d", Data: []byte("4")}}
 	rs := t.kv().Apply(t.ctx(), bucket, driver.KVOptions{}, ws...)
 	if len(rs) != len(ws) {
 		t.Fatalf("%d results", len(rs))
@@ -233,7 +240,8 @@ func kvRequests(t *T) {
 	t.set(driver.Write{Name: "a", If: driver.Absent, Request: "r4"}) // what was refused is judged anew
 }
 
-// kvRequestedDeletions: a deletion that found nothing is remembered under its request: repeated, it leaves alone what was written since.
+// kvRequestedDeletions: a deletion that found nothing is remembered under its request: repeated, it leaves alone what
+// was written since.
 func kvRequestedDeletions(t *T) {
 	for i, w := range []driver.Write{{Delete: true}, {Delete: true, If: driver.Absent}} {
 		w.Name, w.Request = fmt.Sprint("a", i), fmt.Sprint("d", i)
@@ -293,7 +301,8 @@ func kvPages(t *T) {
 func kvBucketsAreApart(t *T) {
 	const n = 200
 	for i := range n {
-		r := t.kv().Apply(t.ctx(), fmt.Sprint("b", i), driver.KVOptions{}, driver.Write{Name: "a", Data: []byte(fmt.Sprint(i)), If: driver.Absent})[0]
+		r := t.kv().Apply(t.ctx(), fmt.Sprint("b", i), driver.KVOptions{},
+			driver.Write{Name: "a", Data: []byte(fmt.Sprint(i)), If: driver.Absent})[0]
 		t.ok(r.Err, "write")
 	}
 	for i := range n {
@@ -307,18 +316,22 @@ func kvBucketsAreApart(t *T) {
 func kvInput(t *T) {
 	long := strings.Repeat("x", driver.MaxValueName+1)
 	for name, w := range map[string]driver.Write{
-		"no name": {}, "a long name": {Name: long}, "a name that is no text": {Name: "a\x00b"}, "a short TTL": {Name: "a", TTL: time.Millisecond},
+		"no name": {}, "a long name": {Name: long}, "a name that is no text": {Name: "a\x00b"},
+		"a short TTL":    {Name: "a", TTL: time.Millisecond},
 		"a negative TTL": {Name: "a", TTL: -time.Hour}, "a deletion with data": {Name: "a", Delete: true, Data: []byte("x")},
-		"a fence without a name": {Name: "a", Fence: &driver.Fence{Epoch: 1}}, "a fence without an epoch": {Name: "a", Fence: &driver.Fence{Name: "b"}},
-		"a long request": {Name: "a", Request: long},
+		"a fence without a name":   {Name: "a", Fence: &driver.Fence{Epoch: 1}},
+		"a fence without an epoch": {Name: "a", Fence: &driver.Fence{Name: "b"}},
+		"a long request":           {Name: "a", Request: long},
 	} {
 		r := t.apply(w)
 		t.refusedWith(r.Err, driver.ErrInvalid, name)
 	}
-	t.refusedWith(t.apply(driver.Write{Name: "a", Data: make([]byte, driver.MaxValue+1)}).Err, driver.ErrTooLarge, "a large value")
+	t.refusedWith(t.apply(driver.Write{Name: "a", Data: make([]byte, driver.MaxValue+1)}).Err, driver.ErrTooLarge,
+		"a large value")
 	t.set(driver.Write{Name: "large", Data: make([]byte, driver.MaxValue)})
 	for _, b := range []string{"", "a b", strings.Repeat("x", driver.MaxNameLen+1)} {
-		t.refusedWith(t.kv().Apply(t.ctx(), b, driver.KVOptions{}, driver.Write{Name: "a"})[0].Err, driver.ErrInvalid, "bucket "+b)
+		t.refusedWith(t.kv().Apply(t.ctx(), b, driver.KVOptions{}, driver.Write{Name: "a"})[0].Err, driver.ErrInvalid,
+			"bucket "+b)
 		_, err := t.kv().Get(t.ctx(), b, "a")
 		t.refusedWith(err, driver.ErrInvalid, "Get of bucket "+b)
 		_, err = t.kv().List(t.ctx(), driver.KVQuery{Bucket: b})
@@ -330,6 +343,7 @@ func kvInput(t *T) {
 	}
 	_, err := t.kv().List(t.ctx(), driver.KVQuery{Bucket: bucket, Limit: -1})
 	t.refusedWith(err, driver.ErrInvalid, "a negative limit")
-	t.refusedWith(t.kv().Apply(t.ctx(), bucket, driver.KVOptions{Level: driver.Replicated(99)}, driver.Write{Name: "a"})[0].Err, driver.ErrUnsupported, "a level that is not given")
+	t.refusedWith(t.kv().Apply(t.ctx(), bucket, driver.KVOptions{Level: driver.Replicated(99)},
+		driver.Write{Name: "a"})[0].Err, driver.ErrUnsupported, "a level that is not given")
 	t.absent("a")
 }

@@ -21,7 +21,8 @@ func kvExpires(t *T) {
 		t.holds("a", "one", first)
 	})
 	t.ends("a", first, due)
-	if r := t.apply(driver.Write{Name: "a", If: driver.Condition(first.Revision)}); !errors.Is(r.Err, driver.ErrConflict) || r.Revision != 0 {
+	if r := t.apply(driver.Write{Name: "a", If: driver.Condition(first.Revision)}); !errors.Is(r.Err,
+		driver.ErrConflict) || r.Revision != 0 {
 		t.Errorf("the revision of what expired: %+v", r)
 	}
 	second := t.set(driver.Write{Name: "a", If: driver.Absent})
@@ -56,7 +57,8 @@ func kvFences(t *T) {
 	lease := t.set(driver.Write{Name: "lease", Data: []byte("me"), TTL: 2 * unit, If: driver.Absent})
 	fence := &driver.Fence{Name: "lease", Epoch: lease.Epoch}
 	t.set(driver.Write{Name: "a", Data: []byte("mine"), Fence: fence})
-	renewed := t.set(driver.Write{Name: "lease", Data: []byte("me"), TTL: 2 * unit, If: driver.Condition(lease.Revision), Fence: fence})
+	renewed := t.set(driver.Write{Name: "lease", Data: []byte("me"), TTL: 2 * unit, If: driver.Condition(lease.Revision),
+		Fence: fence})
 	mine := t.set(driver.Write{Name: "a", Data: []byte("still"), Fence: fence})
 	t.until("the lease ends", func() bool { return t.value("lease").Revision == 0 })
 	if r := t.apply(driver.Write{Name: "a", Data: []byte("late"), Fence: fence}); !errors.Is(r.Err, driver.ErrLeaseLost) {
@@ -66,7 +68,8 @@ func kvFences(t *T) {
 	if taken.Epoch == lease.Epoch || taken.Revision <= renewed.Revision {
 		t.Errorf("%+v after %+v", taken, renewed)
 	}
-	for _, w := range []driver.Write{{Name: "a", Data: []byte("late"), Fence: fence}, {Name: "a", Delete: true, Fence: fence},
+	for _, w := range []driver.Write{{Name: "a", Data: []byte("late"), Fence: fence},
+		{Name: "a", Delete: true, Fence: fence},
 		{Name: "a", If: driver.Condition(mine.Revision), Fence: fence}} {
 		if r := t.apply(w); !errors.Is(r.Err, driver.ErrLeaseLost) {
 			t.Errorf("a write under another's lease: %+v", r)
@@ -75,7 +78,8 @@ func kvFences(t *T) {
 	t.holds("a", "still", mine)
 }
 
-// kvFenceInsideTheStep: once a lease is another's, nothing written under the old one gets a revision behind it, however the two meet.
+// kvFenceInsideTheStep: once a lease is another's, nothing written under the old one gets a revision behind it, however
+// the two meet.
 func kvFenceInsideTheStep(t *T) {
 	const writers, changes = 4, 10
 	ctx := t.ctx()
@@ -109,7 +113,8 @@ func kvFenceInsideTheStep(t *T) {
 		for range writers {
 			<-begun
 		}
-		rs := t.kv().Apply(t.ctx(), bucket, driver.KVOptions{}, driver.Write{Name: "lease", Delete: true}, driver.Write{Name: "lease", If: driver.Absent})
+		rs := t.kv().Apply(t.ctx(), bucket, driver.KVOptions{}, driver.Write{Name: "lease", Delete: true},
+			driver.Write{Name: "lease", If: driver.Absent})
 		t.ok(errors.Join(rs[0].Err, rs[1].Err), "taking the lease")
 		wg.Wait()
 		if newest > rs[1].Revision {
@@ -144,7 +149,8 @@ func kvSurvives(t *T) {
 	since := t.set(driver.Write{Name: "nothing"})
 	t.set(driver.Write{Name: "nothing", Delete: true, Request: "e"})
 	t.holds("nothing", "", since)
-	if next := t.set(driver.Write{Name: "next"}); next.Revision <= kept.Revision || next.Revision <= lease.Revision || next.Revision <= last.Revision {
+	if next := t.set(driver.Write{Name: "next"}); next.Revision <= kept.Revision || next.Revision <= lease.Revision ||
+		next.Revision <= last.Revision {
 		t.Errorf("%+v after a restart, before which there was %+v", next, lease)
 	}
 	t.ends("lease", lease, due)

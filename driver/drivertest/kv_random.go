@@ -58,7 +58,8 @@ func (m *kvModel) apply(w *driver.Write, r driver.WriteResult) error {
 	switch want := m.verdict(w); {
 	case want == nil && r.Err != nil, want != nil && !errors.Is(r.Err, want):
 		return fmt.Errorf("error %w, want %w", r.Err, want)
-	case errors.Is(want, driver.ErrConflict) && (r.Revision != there.revision && exists || !exists && r.Revision != 0 || exists && string(r.Data) != there.data):
+	case errors.Is(want, driver.ErrConflict) && (r.Revision != there.revision && exists || !exists && r.Revision != 0 ||
+		exists && string(r.Data) != there.data):
 		return fmt.Errorf("beside the conflict %+v, want %+v", r.Value, there)
 	case want != nil:
 		return nil
@@ -122,7 +123,8 @@ func kvRandomSteps(t *T) {
 
 func kvName(rnd *rand.Rand) string { return fmt.Sprint("n", rnd.IntN(5)) }
 
-// draw makes a write whose conditions hold about as often as not. Requests are new, or of the step before: none is older than its minute.
+// draw makes a write whose conditions hold about as often as not. Requests are new, or of the step before: none is
+// older than its minute.
 func (m *kvModel) draw(rnd *rand.Rand, step int, expires bool) driver.Write {
 	w := driver.Write{Name: kvName(rnd), Quiet: rnd.IntN(3) == 0}
 	there, _ := m.row(w.Name)
@@ -169,7 +171,8 @@ func (m *kvModel) compare(t *T, step int) {
 		if ok {
 			want = append(want, names[i])
 		}
-		if ok != (v.Revision != 0) || ok && (v.Revision != row.revision || v.Epoch != row.epoch || string(v.Data) != row.data || (v.Left > 0) == row.ends.IsZero()) {
+		if ok != (v.Revision != 0) || ok && (v.Revision != row.revision || v.Epoch != row.epoch ||
+			string(v.Data) != row.data || (v.Left > 0) == row.ends.IsZero()) {
 			t.Fatalf("step %d: %+v, want %+v (%v)", step, v, row, ok)
 		}
 	}

@@ -81,7 +81,8 @@ func staleSettleRefused(t *T) {
 		t.Errorf("the Emit of a refused settlement was published")
 	}
 	s.ack(held...)
-	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact && (g.Acked != uint64(len(outcomes)) || g.Dropped != 0) {
+	if g := t.groupStats(driver.DefaultGroup); t.Caps.Counts == driver.CountsExact &&
+		(g.Acked != uint64(len(outcomes)) || g.Dropped != 0) {
 		t.Errorf("Stats %+v, want %d acked and nothing else", g, len(outcomes))
 	}
 	s.idle()
@@ -149,8 +150,8 @@ func settledOnlyOnceInOneCall(t *T) {
 	t.counts(0, 0, 0, 0)
 }
 
-// settledOnceBehindItsHead: of two settlements of one delivery in a call the first counts, also where it waits for the one of
-// the message ahead.
+// settledOnceBehindItsHead: of two settlements of one delivery in a call the first counts, also where it waits for the
+// one of the message ahead.
 func settledOnceBehindItsHead(t *T) {
 	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 2})
 	t.publish(t.msg("head", key("k")), t.msg("behind", key("k")))
@@ -245,7 +246,8 @@ func headsLossReturnsTheRun(t *T) {
 	s.ack(again)
 	last := s.expect("a2")[0]
 	if last.Attempt != 1 || last.Deliveries != 1 {
-		t.Errorf("the follower of a lost head came with attempt %d, deliveries %d; want it uncounted", last.Attempt, last.Deliveries)
+		t.Errorf("the follower of a lost head came with attempt %d, deliveries %d; want it uncounted", last.Attempt,
+			last.Deliveries)
 	}
 }
 

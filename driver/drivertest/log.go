@@ -29,7 +29,8 @@ func at(e driver.Entry) driver.Position {
 	return driver.Position{From: driver.FromRef, Ref: e.Ref}
 }
 
-// logRange: a range has what is in a partition, settled or not, decodable or not, from one position on and before another.
+// logRange: a range has what is in a partition, settled or not, decodable or not, from one position on and before
+// another.
 func logRange(t *T) {
 	l := t.log()
 	t.configure(topic, driver.TopicConfig{Keep: time.Hour})
@@ -128,7 +129,8 @@ func logPending(t *T) {
 	}
 }
 
-// logReplay: what is kept of a range comes again in the group it is replayed for, in order, and to no other. What is not settled stays as it is.
+// logReplay: what is kept of a range comes again in the group it is replayed for, in order, and to no other. What is
+// not settled stays as it is.
 func logReplay(t *T) {
 	l := t.log()
 	t.configure(topic, driver.TopicConfig{Keep: time.Hour})

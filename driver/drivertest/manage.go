@@ -108,7 +108,8 @@ func ensureGroup(t *T) {
 	for range 2 {
 		t.ok(t.EnsureGroup(t.ctx(), topic, "audit", driver.GroupOptions{Order: driver.Relaxed}), "EnsureGroup")
 	}
-	t.wantErr(t.EnsureGroup(t.ctx(), topic, "audit", driver.GroupOptions{Order: driver.Strict}), driver.ErrConflict, "EnsureGroup with another order")
+	t.wantErr(t.EnsureGroup(t.ctx(), topic, "audit", driver.GroupOptions{Order: driver.Strict}), driver.ErrConflict,
+		"EnsureGroup with another order")
 	t.equal(t.groupStats("audit").Order, driver.Relaxed, "order")
 	t.put("a")
 	t.subscribe(driver.SubscribeOptions{Group: "audit", Order: driver.Relaxed}).expect("a")
@@ -122,8 +123,10 @@ func unknownNamesAreNotFound(t *T) {
 	t.wantErr(err, driver.ErrNotFound, "Get of an unknown id")
 	_, err = t.Get(t.ctx(), driver.Target{Topic: "nowhere", ID: "nobody"})
 	t.wantErr(err, driver.ErrNotFound, "Get in an unknown topic")
-	t.wantErr(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: "nobody"}})[0], driver.ErrNotFound, "Delete of an unknown id")
-	t.wantErr(t.Move(t.ctx(), []driver.Move{{Target: driver.Target{Topic: topic, ID: "nobody"}}})[0], driver.ErrNotFound, "Move of an unknown id")
+	t.wantErr(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: "nobody"}})[0], driver.ErrNotFound,
+		"Delete of an unknown id")
+	t.wantErr(t.Move(t.ctx(), []driver.Move{{Target: driver.Target{Topic: topic, ID: "nobody"}}})[0], driver.ErrNotFound,
+		"Move of an unknown id")
 	t.wantErr(t.DeleteTopic(t.ctx(), "nowhere"), driver.ErrNotFound, "DeleteTopic")
 	t.wantErr(t.DeleteGroup(t.ctx(), topic, "nobody"), driver.ErrNotFound, "DeleteGroup")
 	t.wantErr(t.AlterTopic(t.ctx(), "nowhere", driver.TopicConfig{}), driver.ErrNotFound, "AlterTopic")

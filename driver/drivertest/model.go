@@ -142,7 +142,8 @@ func (m *model) fanOut(p *message) {
 	m.fanned++
 	m.places++
 	for _, g := range m.groups {
-		e := &entry{message: p, state: driver.StateReady, place: m.places, attempt: 1, deliveries: 1, causes: []driver.Cause{driver.CauseFirst}}
+		e := &entry{message: p, state: driver.StateReady, place: m.places, attempt: 1, deliveries: 1,
+			causes: []driver.Cause{driver.CauseFirst}}
 		if p.moved {
 			e.causes = append(e.causes, driver.CauseReplay)
 		}

@@ -85,7 +85,8 @@ func (m *model) take(s *member, d *driver.Delivery) error {
 	if why := m.mayTake(s, e); why != "" {
 		return fmt.Errorf("%s was delivered %s", d.ID, why)
 	}
-	if !bytes.Equal(d.Body, e.Body) || d.Key != e.Key || d.Priority != e.Priority || d.ContentType != e.ContentType || !maps.Equal(d.Headers, e.Headers) {
+	if !bytes.Equal(d.Body, e.Body) || d.Key != e.Key || d.Priority != e.Priority || d.ContentType != e.ContentType ||
+		!maps.Equal(d.Headers, e.Headers) {
 		return fmt.Errorf("%s was delivered changed: %+v, published %+v", d.ID, d.Message, e.Message)
 	}
 	if e.deliveries == 0 {
@@ -95,7 +96,8 @@ func (m *model) take(s *member, d *driver.Delivery) error {
 		return fmt.Errorf("%s was delivered with attempt %d, deliveries %d, cause %s; want %d, %d, one of %v",
 			d.ID, d.Attempt, d.Deliveries, d.Cause, e.attempt, e.deliveries, e.causes)
 	}
-	e.state, e.holder, e.claim, e.token, e.lease = driver.StateInflight, s, s.claims, d.Token.String(), m.now.Add(s.o.Lease)
+	e.state, e.holder, e.claim, e.token, e.lease = driver.StateInflight, s, s.claims, d.Token.String(),
+		m.now.Add(s.o.Lease)
 	e.begun, e.causes = false, []driver.Cause{d.Cause}
 	if s.had == nil {
 		s.had = map[string]bool{}
@@ -106,7 +108,8 @@ func (m *model) take(s *member, d *driver.Delivery) error {
 
 // stats returns what Stats must say. Bytes, Invalid and the age of the oldest are not modelled.
 func (m *model) stats(consumers map[string]int) driver.TopicStats {
-	st := driver.TopicStats{Topic: topic, Paused: m.paused, Published: m.published, Fanned: m.fanned, Expired: m.expired, Cancelled: m.cancelled}
+	st := driver.TopicStats{Topic: topic, Paused: m.paused, Published: m.published, Fanned: m.fanned, Expired: m.expired,
+		Cancelled: m.cancelled}
 	live := map[*message]bool{}
 	for _, p := range m.pending {
 		live[p] = true
@@ -117,8 +120,9 @@ func (m *model) stats(consumers map[string]int) driver.TopicStats {
 		}
 	}
 	for _, g := range m.groups {
-		gs := driver.GroupStats{Group: g.name, Order: g.order, Paused: g.paused, Consumers: consumers[g.name], Received: g.received,
-			Acked: g.acked, Dropped: g.dropped, Expired: g.expired, Cancelled: g.cancelled, Redelivered: g.redelivered,
+		gs := driver.GroupStats{Group: g.name, Order: g.order, Paused: g.paused, Consumers: consumers[g.name],
+			Received: g.received,
+			Acked:    g.acked, Dropped: g.dropped, Expired: g.expired, Cancelled: g.cancelled, Redelivered: g.redelivered,
 			Retried: g.retried, Died: g.died}
 		for _, e := range g.entries {
 			switch e.state {

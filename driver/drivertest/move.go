@@ -36,7 +36,8 @@ func moveReschedules(t *T) {
 	m := t.msg("delayed", delay(time.Hour))
 	t.publish(m)
 	start := time.Now()
-	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: m.ID}, After: 3 * unit}) // on a busy server it takes some of it
+	// on a busy server it takes some of it
+	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: m.ID}, After: 3 * unit})
 	t.before(start.Add(3*unit), s.idle)
 	s.expect("delayed")
 	t.onTime(start.Add(3*unit), "the rescheduled message")
@@ -94,7 +95,8 @@ func moveOfOthersIsAConflict(t *T) {
 	s.expect("ready")
 }
 
-// moveNamesAGroup: what waits in a group or has died there is moved in that group alone, which must be named: others may have the same message.
+// moveNamesAGroup: what waits in a group or has died there is moved in that group alone, which must be named: others
+// may have the same message.
 func moveNamesAGroup(t *T) {
 	s := t.consumer()
 	t.put("dead", "waiting")

@@ -12,8 +12,10 @@ import (
 // operations are what a step of a history can be; frequent ones are listed often.
 var operations = [...]func(*history, *dice){
 	(*history).publish, (*history).publish, (*history).publish, (*history).publish, (*history).publish, (*history).publish,
-	(*history).receive, (*history).receive, (*history).receive, (*history).receive, (*history).receive, (*history).receive, (*history).receive,
-	(*history).settle, (*history).settle, (*history).settle, (*history).settle, (*history).settle, (*history).settle, (*history).settle,
+	(*history).receive, (*history).receive, (*history).receive, (*history).receive, (*history).receive, (*history).receive,
+	(*history).receive,
+	(*history).settle, (*history).settle, (*history).settle, (*history).settle, (*history).settle, (*history).settle,
+	(*history).settle,
 	(*history).settleStale,
 	(*history).extend,
 	(*history).begin, (*history).begin,
@@ -137,8 +139,9 @@ func (h *history) settle(d *dice) {
 	}
 	var ss []driver.Settlement
 	for range 1 + d.n(3) {
-		x := driver.Settlement{Delivery: c.held[d.n(len(c.held))], Outcome: []driver.Outcome{driver.Ack, driver.Ack, driver.Ack,
-			driver.Ack, driver.Retry, driver.Retry, driver.Release, driver.Dead, driver.Drop}[d.n(9)]}
+		x := driver.Settlement{Delivery: c.held[d.n(len(c.held))],
+			Outcome: []driver.Outcome{driver.Ack, driver.Ack, driver.Ack,
+				driver.Ack, driver.Retry, driver.Retry, driver.Release, driver.Dead, driver.Drop}[d.n(9)]}
 		switch x.Outcome {
 		case driver.Retry:
 			x.After, x.Failure = h.duration(d, time.Second), failure("history")
@@ -161,7 +164,8 @@ func (h *history) settleStale(d *dice) {
 	if len(c.stale) == 0 {
 		return
 	}
-	x := driver.Settlement{Delivery: c.stale[d.n(len(c.stale))], Outcome: outcomes[d.n(5)], Emit: []*driver.Message{h.message(d)}}
+	x := driver.Settlement{Delivery: c.stale[d.n(len(c.stale))], Outcome: outcomes[d.n(5)],
+		Emit: []*driver.Message{h.message(d)}}
 	h.apply(c, []driver.Settlement{x})
 }
 

@@ -91,8 +91,8 @@ func oneInFlightPerKey(t *T) {
 	s.expect("a2")
 }
 
-// claimEither claims with the consumer that gets something: where there are partitions either may own the only one, and it may move
-// as long as the second one is new.
+// claimEither claims with the consumer that gets something: where there are partitions either may own the only one, and
+// it may move as long as the second one is new.
 func (t *T) claimEither(a, b *sub) (owner, other *sub, ds []*driver.Delivery) {
 	t.Helper()
 	if t.Caps.Parallel == driver.ParallelUnbounded {
@@ -282,8 +282,10 @@ func retryInARunReturnsTheTail(t *T) {
 // uncounted demands a redelivery that counted neither an attempt nor a delivery, and says why it happened.
 func (t *T) uncounted(d *driver.Delivery) {
 	t.Helper()
-	if d.Attempt != 1 || d.Deliveries != 1 || !slices.Contains([]driver.Cause{driver.CauseReleased, driver.CauseRebalance}, d.Cause) {
-		t.Fatalf("%q came back with attempt %d, deliveries %d, cause %s; want it released, uncounted", d.Body, d.Attempt, d.Deliveries, d.Cause)
+	if d.Attempt != 1 || d.Deliveries != 1 || !slices.Contains([]driver.Cause{driver.CauseReleased, driver.CauseRebalance},
+		d.Cause) {
+		t.Fatalf("%q came back with attempt %d, deliveries %d, cause %s; want it released, uncounted", d.Body, d.Attempt,
+			d.Deliveries, d.Cause)
 	}
 }
 

@@ -50,8 +50,8 @@ func (t *T) restartAs(*sub) *sub {
 	return t.subscribe(driver.SubscribeOptions{Instance: "heir"})
 }
 
-// placeKept: whatever happened to the head of a key, in any order, the next owner gets it before those behind it. With runs it happens to the second message,
-// after the first was acknowledged.
+// placeKept: whatever happened to the head of a key, in any order, the next owner gets it before those behind it. With
+// runs it happens to the second message, after the first was acknowledged.
 func (t *T) placeKept(run int, next func(*T, *sub) *sub) {
 	t.Helper()
 	s := t.consumerWith(driver.SubscribeOptions{Lease: t.fateLease(), MaxRun: run})
@@ -139,6 +139,6 @@ func (s *sub) befall(keys []string, step int) {
 	s.t.pass(s.t.fateLease() + quiet)
 }
 
-// fateLease is for whom many keys are received and settled one after the other: a busy machine takes longer for that than the
-// shortest lease of some drivers.
+// fateLease is for whom many keys are received and settled one after the other: a busy machine takes longer for that
+// than the shortest lease of some drivers.
 func (t *T) fateLease() time.Duration { return max(t.Caps.MinLease, 3*time.Second) }

@@ -19,7 +19,8 @@ func purgeTakesWhatIsQueued(t *T) {
 	t.ok(err, "Purge")
 	t.equal(n, 4, "entries purged")
 	t.counts(0, 1, 0, 1)
-	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Delayed != 0 || st.Held != 1 || st.Cancelled != 1 || st.Groups[0].Cancelled != 3) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact &&
+		(st.Delayed != 0 || st.Held != 1 || st.Cancelled != 1 || st.Groups[0].Cancelled != 3) {
 		t.Errorf("Stats %+v, want 1 cancelled before it was due and 3 in the group", st)
 	}
 	t.put("later")
@@ -43,7 +44,8 @@ func purgeOfOneGroup(t *T) {
 	t.subscribe(driver.SubscribeOptions{Group: "billing"}).expect("a", "b", "delayed")
 }
 
-// purgeOfWhatOneGroupHasNot: a message that was deleted for one group is gone when the other one is purged, in either order of the two.
+// purgeOfWhatOneGroupHasNot: a message that was deleted for one group is gone when the other one is purged, in either
+// order of the two.
 func purgeOfWhatOneGroupHasNot(t *T) {
 	for _, without := range []string{"audit", "billing"} {
 		t.group("audit")
@@ -94,7 +96,8 @@ func deleteInEachState(t *T) {
 		}
 	}
 	t.counts(0, 1, 0, 0)
-	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact && (st.Delayed != 0 || st.Held != 0 || st.Cancelled != 2 || st.Groups[0].Cancelled != 3 || st.Messages != 1) {
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact &&
+		(st.Delayed != 0 || st.Held != 0 || st.Cancelled != 2 || st.Groups[0].Cancelled != 3 || st.Messages != 1) {
 		t.Errorf("Stats %+v, want only the message in flight left", st)
 	}
 	s.ack(ds[2])

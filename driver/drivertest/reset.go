@@ -35,7 +35,8 @@ func (t *T) reset(o driver.ResetOptions, want driver.ResetReport) {
 
 func resetToBegin(t *T) {
 	t.kept()
-	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}, DryRun: true}, driver.ResetReport{Replayed: 5})
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}, DryRun: true},
+		driver.ResetReport{Replayed: 5})
 	t.counts(0, 0, 0, 0)
 	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, driver.ResetReport{Replayed: 5})
 	t.counts(5, 0, 0, 0)
@@ -49,7 +50,8 @@ func resetToBegin(t *T) {
 
 func resetToTime(t *T) {
 	_, between := t.kept()
-	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromTime, Time: between}}, driver.ResetReport{Replayed: 2})
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromTime, Time: between}},
+		driver.ResetReport{Replayed: 2})
 	s := t.subscribe(driver.SubscribeOptions{})
 	s.expect("a4", "a5")
 	s.idle()
@@ -57,7 +59,8 @@ func resetToTime(t *T) {
 
 func resetToRef(t *T) {
 	rs, _ := t.kept()
-	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromRef, Ref: rs[1].Ref}}, driver.ResetReport{Replayed: 4})
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromRef, Ref: rs[1].Ref}},
+		driver.ResetReport{Replayed: 4})
 	s := t.subscribe(driver.SubscribeOptions{})
 	s.expect("a2", "a3", "a4", "a5")
 	s.idle()
@@ -153,16 +156,19 @@ func resetUnsupported(t *T) {
 	_, err := t.Reset(t.ctx(), topic, driver.DefaultGroup, driver.ResetOptions{To: begin})
 	t.wantErr(err, driver.ErrUnsupported, "Reset without history")
 	t.hinted(err)
-	_, err = t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: topic, Instance: "x", Lease: longLease, Group: "new", Start: begin})
+	_, err = t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: topic, Instance: "x", Lease: longLease, Group: "new",
+		Start: begin})
 	t.wantErr(err, driver.ErrUnsupported, "Subscribe from the begin without history")
 	t.hinted(err)
-	t.wantErr(t.EnsureGroup(t.ctx(), topic, "new", driver.GroupOptions{Start: begin}), driver.ErrUnsupported, "EnsureGroup from the begin without history")
+	t.wantErr(t.EnsureGroup(t.ctx(), topic, "new", driver.GroupOptions{Start: begin}), driver.ErrUnsupported,
+		"EnsureGroup from the begin without history")
 }
 
 func groupFromTheBegin(t *T) {
 	rs, between := t.kept()
 	for name, start := range map[string]driver.Position{
-		"begin": {From: driver.FromBegin}, "ref": {From: driver.FromRef, Ref: rs[3].Ref}, "time": {From: driver.FromTime, Time: between},
+		"begin": {From: driver.FromBegin}, "ref": {From: driver.FromRef, Ref: rs[3].Ref},
+		"time": {From: driver.FromTime, Time: between},
 	} {
 		s := t.subscribe(driver.SubscribeOptions{Group: name, Start: start})
 		want := []string{"a4", "a5"}
@@ -172,7 +178,8 @@ func groupFromTheBegin(t *T) {
 		s.ack(s.expect(want...)...)
 		s.idle()
 	}
-	t.ok(t.EnsureGroup(t.ctx(), topic, "ensured", driver.GroupOptions{Start: driver.Position{From: driver.FromBegin}}), "EnsureGroup")
+	t.ok(t.EnsureGroup(t.ctx(), topic, "ensured", driver.GroupOptions{Start: driver.Position{From: driver.FromBegin}}),
+		"EnsureGroup")
 	t.subscribe(driver.SubscribeOptions{Group: "ensured"}).expect(numbered("a", 5)...)
 }
 
@@ -182,12 +189,15 @@ func groupNeedsKeep(t *T) {
 	rs := t.put("settled", "open")
 	s.ack(s.expect("settled", "open")[0])
 	starts := map[string]driver.Position{
-		"begin": {From: driver.FromBegin}, "ref": {From: driver.FromRef, Ref: rs[0].Ref}, "time": {From: driver.FromTime, Time: time.Now().Add(-time.Hour)},
+		"begin": {From: driver.FromBegin}, "ref": {From: driver.FromRef, Ref: rs[0].Ref},
+		"time": {From: driver.FromTime, Time: time.Now().Add(-time.Hour)},
 	}
 	for what, start := range starts {
 		for _, name := range []string{topic, "nowhere"} {
-			t.refuses(t.EnsureGroup(t.ctx(), name, "new", driver.GroupOptions{Start: start}), driver.ErrUnsupported, "EnsureGroup from a "+what+" without Keep")
-			_, err := t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: name, Group: "new", Instance: "x", Lease: longLease, Start: start})
+			t.refuses(t.EnsureGroup(t.ctx(), name, "new", driver.GroupOptions{Start: start}), driver.ErrUnsupported,
+				"EnsureGroup from a "+what+" without Keep")
+			_, err := t.Subscribe(t.ctx(), driver.SubscribeOptions{Topic: name, Group: "new", Instance: "x", Lease: longLease,
+				Start: start})
 			t.refuses(err, driver.ErrUnsupported, "Subscribe from a "+what+" without Keep")
 		}
 	}
@@ -196,7 +206,8 @@ func groupNeedsKeep(t *T) {
 	if t.Caps.History == driver.HistoryNone {
 		return
 	}
-	t.ok(t.EnsureGroup(t.ctx(), topic, driver.DefaultGroup, driver.GroupOptions{Start: starts["begin"]}), "EnsureGroup of one that exists")
+	t.ok(t.EnsureGroup(t.ctx(), topic, driver.DefaultGroup, driver.GroupOptions{Start: starts["begin"]}),
+		"EnsureGroup of one that exists")
 	t.ok(t.AlterTopic(t.ctx(), topic, t.onePartition(driver.TopicConfig{Keep: time.Hour})), "AlterTopic")
 	t.put("kept")
 	late := t.subscribe(driver.SubscribeOptions{Group: "new", Start: starts["begin"]})
@@ -228,7 +239,8 @@ func keptIsShownAndEnds(t *T) {
 	}
 	s.leave()
 	t.until("the kept message is gone", func() bool {
-		r, err := t.Reset(t.ctx(), topic, driver.DefaultGroup, driver.ResetOptions{To: driver.Position{From: driver.FromBegin}, DryRun: true})
+		r, err := t.Reset(t.ctx(), topic, driver.DefaultGroup,
+			driver.ResetOptions{To: driver.Position{From: driver.FromBegin}, DryRun: true})
 		t.ok(err, "Reset")
 		return r.Replayed == 0
 	})

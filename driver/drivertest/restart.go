@@ -29,13 +29,15 @@ func restartKeepsEveryState(t *T) {
 	s.retry(ds[0], 0)
 	s.bury(s.expect("dead")[0])
 	s.retry(ds[1], time.Hour)
-	ms := []*driver.Message{t.msg("ready", key("k"), prio(driver.High)), t.msg("delayed", delay(time.Hour)), t.msg("held", delay(driver.Hold))}
+	ms := []*driver.Message{t.msg("ready", key("k"), prio(driver.High)), t.msg("delayed", delay(time.Hour)),
+		t.msg("held", delay(driver.Hold))}
 	ms[0].Headers = map[string]string{"trace": "1"}
 	t.publish(ms...)
 	before := t.deadLetter()
 	t.restart()
 	t.equal(t.deadLetter(), before, "dead letter after a restart")
-	for _, state := range []driver.State{driver.StateReady, driver.StateWaiting, driver.StateDead, driver.StateDelayed, driver.StateHeld} {
+	for _, state := range []driver.State{driver.StateReady, driver.StateWaiting, driver.StateDead, driver.StateDelayed,
+		driver.StateHeld} {
 		t.equal(entryBodies(t.browse(state)), []string{string(state)}, "entries in state "+string(state)+" after a restart")
 	}
 	t.equal(len(t.browse(driver.StateWaiting)[0].History), 1, "history after a restart")
@@ -96,7 +98,8 @@ func restartKeepsTopics(t *T) {
 	t.pause("", true)
 	t.pause("audit", true)
 	t.restart()
-	t.equal(t.info(topic), driver.TopicInfo{Topic: topic, Config: c, Paused: true, Groups: []string{"audit", "billing"}}, "topic after a restart")
+	t.equal(t.info(topic), driver.TopicInfo{Topic: topic, Config: c, Paused: true, Groups: []string{"audit", "billing"}},
+		"topic after a restart")
 	if g := t.groupStats("audit"); g.Order != driver.Relaxed || !g.Paused || g.Consumers != 0 {
 		t.Errorf("group audit after a restart is %+v, want it relaxed, paused, without consumers", g)
 	}

@@ -66,7 +66,8 @@ func (h Harness) patiently(tb testing.TB, c Case, spoilt *retries) {
 		}
 		if len(r.complaints) == 0 && try < caseRetries {
 			if n, ok := spoilt.take(); ok {
-				tb.Logf("drivertest: tried again because the machine stalled, number %d of at most %d in a run: %q", n, runRetries, r.excused)
+				tb.Logf("drivertest: tried again because the machine stalled, number %d of at most %d in a run: %q", n, runRetries,
+					r.excused)
 				continue
 			}
 		}
@@ -80,8 +81,9 @@ func (h Harness) patiently(tb testing.TB, c Case, spoilt *retries) {
 // window is a part of a case that says nothing once it is over.
 type window struct{ from, to time.Time }
 
-// before runs the part of a case that holds only until a moment: a lease, a delay or a time to live ends by itself then. What
-// is complained of later is about time. A message that does not come is lost all the same: take excuses nothing.
+// before runs the part of a case that holds only until a moment: a lease, a delay or a time to live ends by itself
+// then. What is complained of later is about time. A message that does not come is lost all the same: take excuses
+// nothing.
 func (t *T) before(end time.Time, f func()) {
 	t.Helper()
 	outer := t.open
@@ -90,7 +92,8 @@ func (t *T) before(end time.Time, f func()) {
 	f()
 }
 
-// late complains about time: something came later than it had to. It is excused if the machine stalled that long meanwhile.
+// late complains about time: something came later than it had to. It is excused if the machine stalled that long
+// meanwhile.
 func (t *T) late(since time.Time, by time.Duration, text string) {
 	t.Helper()
 	r, recorded := t.TB.(*recorder)

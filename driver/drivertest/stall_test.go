@@ -31,12 +31,14 @@ func tooLate(t *T) {
 	t.before(time.Now().Add(-time.Millisecond), func() { t.Fatalf("too late") })
 }
 
-// TestLostIsNeverRetried: whatever the machine did, a message that does not come is lost, also where a case decides by time.
+// TestLostIsNeverRetried: whatever the machine did, a message that does not come is lost, also where a case decides by
+// time.
 func TestLostIsNeverRetried(t *testing.T) {
 	t.Parallel()
 	h := stalling(time.Hour)
 	h = Defect{Wrap: func(d driver.Driver) driver.Driver {
-		return &broken{Driver: d, publish: func(_ context.Context, _ driver.Driver, ms []*driver.Message, _ driver.PublishOptions) ([]driver.Receipt, error) {
+		return &broken{Driver: d, publish: func(_ context.Context, _ driver.Driver, ms []*driver.Message,
+			_ driver.PublishOptions) ([]driver.Receipt, error) {
 			rs := make([]driver.Receipt, len(ms)) // acknowledged, and never stored
 			for i, m := range ms {
 				rs[i].ID = m.ID
@@ -65,7 +67,8 @@ func TestLostIsNeverRetried(t *testing.T) {
 func TestLatenessIsRetried(t *testing.T) {
 	t.Parallel()
 	spoilt := new(retries)
-	if n, complaints := tries(t, stalling(time.Minute), spoilt, tooLate); n != 1+caseRetries || len(complaints) != 1 || !strings.Contains(complaints[0], "too late") {
+	if n, complaints := tries(t, stalling(time.Minute), spoilt, tooLate); n != 1+caseRetries || len(complaints) != 1 ||
+		!strings.Contains(complaints[0], "too late") {
 		t.Errorf("%d tries, complaints %q; want %d and the last one", n, complaints, 1+caseRetries)
 	}
 	if spoilt.done != caseRetries {
@@ -103,7 +106,8 @@ func TestStallExcusesNoMoreThanItself(t *testing.T) {
 	}
 }
 
-// TestLeaseThatEndedMeanwhile: a settlement after the end of its lease is about time, one that is refused before it is not.
+// TestLeaseThatEndedMeanwhile: a settlement after the end of its lease is about time, one that is refused before it is
+// not.
 func TestLeaseThatEndedMeanwhile(t *testing.T) {
 	t.Parallel()
 	refuse := Defect{Wrap: func(d driver.Driver) driver.Driver {

@@ -32,7 +32,8 @@ func closeReturnsARun(t *T) {
 	t.putKeyed("k", numbered("a", 4)...)
 	a.expect("a1", "a2", "a3")
 	a.leave()
-	t.equal(bodies(t.subscribe(driver.SubscribeOptions{Instance: "2"}).gather(4)), numbered("a", 4), "order after the hand-over")
+	t.equal(bodies(t.subscribe(driver.SubscribeOptions{Instance: "2"}).gather(4)), numbered("a", 4),
+		"order after the hand-over")
 }
 
 func closeLeavesTheGroup(t *T) {
@@ -132,7 +133,8 @@ func closedDriver(t *T) {
 	t.wantErr(t.EnsureTopic(t.ctx(), other, driver.TopicConfig{}), driver.ErrClosed, "EnsureTopic after Close")
 }
 
-// callsBesideClose: calls that are under way while the driver is closed end as they would have, or say that it is closed.
+// callsBesideClose: calls that are under way while the driver is closed end as they would have, or say that it is
+// closed.
 func callsBesideClose(t *T) {
 	t.consumer()
 	t.put("a")
@@ -287,8 +289,8 @@ func closeReturnsACancelledClaim(t *T) {
 	t.subscribe(driver.SubscribeOptions{Instance: "2"}).expect("a")
 }
 
-// stopKeepsTheCause: what a stopping consumer had claimed and nobody has seen says so, whichever way it goes back: the claim of a
-// cancelled Receive, with Drain or with Close, which may come at the same time.
+// stopKeepsTheCause: what a stopping consumer had claimed and nobody has seen says so, whichever way it goes back: the
+// claim of a cancelled Receive, with Drain or with Close, which may come at the same time.
 func stopKeepsTheCause(t *T) {
 	t.oneLane(topic)
 	const many = 400 // so that it takes a while
@@ -327,8 +329,10 @@ func settleOutlivesItsContext(t *T) {
 	t.put("acked", "emits", "dropped", "retried", "released", "parked", "dead")
 	ds := s.take(7)
 	failure := &driver.Failure{Reason: driver.ReasonFatal, Error: "test"}
-	settlements := []driver.Settlement{{Delivery: ds[0]}, {Delivery: ds[1], Emit: []*driver.Message{t.msg("emitted")}}, {Delivery: ds[2], Outcome: driver.Drop},
-		{Delivery: ds[3], Outcome: driver.Retry, Failure: failure}, {Delivery: ds[4], Outcome: driver.Release}, {Delivery: ds[5], Outcome: driver.Release, After: time.Hour},
+	settlements := []driver.Settlement{{Delivery: ds[0]}, {Delivery: ds[1], Emit: []*driver.Message{t.msg("emitted")}},
+		{Delivery: ds[2], Outcome: driver.Drop},
+		{Delivery: ds[3], Outcome: driver.Retry, Failure: failure}, {Delivery: ds[4], Outcome: driver.Release},
+		{Delivery: ds[5], Outcome: driver.Release, After: time.Hour},
 		{Delivery: ds[6], Outcome: driver.Dead, Failure: failure}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -114,8 +114,8 @@ func (t *T) random(stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(t.seed, stream))
 }
 
-// wakes is how often one after the other a message waits for a processor on its way: for the driver's timer, for the server, and for the receiver. A stall is
-// measured as what one of them waits.
+// wakes is how often one after the other a message waits for a processor on its way: for the driver's timer, for the
+// server, and for the receiver. A stall is measured as what one of them waits.
 const wakes = 3
 
 // onTime demands that now is at or after due, and not much later, stalls of the machine aside.
@@ -310,12 +310,15 @@ func unbalanced(s driver.TopicStats) []string {
 	var complaints []string
 	in, out := s.Published, s.Fanned+uint64(s.Delayed)+uint64(s.Held)+s.Expired+s.Cancelled
 	if in != out {
-		complaints = append(complaints, fmt.Sprintf("topic %q: Published %d is not Fanned + Delayed + Held + Expired + Cancelled = %d: %+v", s.Topic, in, out, s))
+		complaints = append(complaints, fmt.Sprintf("topic %q: Published %d is not Fanned + Delayed + Held + Expired + "+
+			"Cancelled = %d: %+v", s.Topic, in, out, s))
 	}
 	for _, g := range s.Groups {
-		out := g.Acked + g.Dropped + g.Expired + g.Cancelled + uint64(g.Ready) + uint64(g.Inflight) + uint64(g.Waiting) + uint64(g.Dead)
+		out := g.Acked + g.Dropped + g.Expired + g.Cancelled + uint64(g.Ready) + uint64(g.Inflight) + uint64(g.Waiting) +
+			uint64(g.Dead)
 		if g.Received != out {
-			complaints = append(complaints, fmt.Sprintf("group %q: Received %d is not the sum of its states %d: %+v", g.Group, g.Received, out, g))
+			complaints = append(complaints, fmt.Sprintf("group %q: Received %d is not the sum of its states %d: %+v", g.Group,
+				g.Received, out, g))
 		}
 		if g.Ready < 0 || g.Inflight < 0 || g.Waiting < 0 || g.Dead < 0 {
 			complaints = append(complaints, fmt.Sprintf("group %q: a count is negative: %+v", g.Group, g))

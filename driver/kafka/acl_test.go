@@ -17,7 +17,8 @@ import (
 // listed are the ACLs of docs/kafka.md, without some.
 func listed(namespace string, but ...kfake.ACL) (acls []kfake.ACL) {
 	for resource, operations := range map[kmsg.ACLResourceType][]kmsg.ACLOperation{
-		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationCreate, kmsg.ACLOperationDelete,
+		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationCreate,
+			kmsg.ACLOperationDelete,
 			kmsg.ACLOperationAlter, kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs},
 		kmsg.ACLResourceTypeGroup:           {kmsg.ACLOperationRead, kmsg.ACLOperationDelete, kmsg.ACLOperationDescribe},
 		kmsg.ACLResourceTypeTransactionalId: {kmsg.ACLOperationWrite, kmsg.ACLOperationDescribe},
@@ -29,12 +30,14 @@ func listed(namespace string, but ...kfake.ACL) (acls []kfake.ACL) {
 			}
 		}
 	}
-	return append(acls, kfake.ACL{Resource: kmsg.ACLResourceTypeCluster, Name: "kafka-cluster", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribeConfigs, Allow: true})
+	return append(acls, kfake.ACL{Resource: kmsg.ACLResourceTypeCluster, Name: "kafka-cluster",
+		Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribeConfigs, Allow: true})
 }
 
 func options(c *kfake.Cluster, user string) kafka.Options {
-	return kafka.Options{Brokers: c.ListenAddrs(), Namespace: "mine.", Partitions: 1, InternalPartitions: 1, Transactions: true,
-		SASL: plain.Auth{User: user, Pass: canary}.AsMechanism()}
+	return kafka.Options{Brokers: c.ListenAddrs(), Namespace: "mine.", Partitions: 1, InternalPartitions: 1,
+		Transactions: true,
+		SASL:         plain.Auth{User: user, Pass: canary}.AsMechanism()}
 }
 
 // TestListedACLs: a user with the ACLs of the documentation can do everything.
@@ -68,7 +71,8 @@ func TestListedACLs(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Reset(t.Context(), "orders", driver.DefaultGroup, driver.ResetOptions{To: driver.Position{From: driver.FromEnd}}); err != nil {
+	if _, err := d.Reset(t.Context(), "orders", driver.DefaultGroup,
+		driver.ResetOptions{To: driver.Position{From: driver.FromEnd}}); err != nil {
 		t.Fatal(err)
 	}
 	fs, err := d.Diagnose(t.Context())
@@ -93,9 +97,11 @@ func TestUnauthorised(t *testing.T) {
 	}
 	group := kfake.ACL{Resource: kmsg.ACLResourceTypeGroup, Operation: kmsg.ACLOperationRead}
 	c := fake(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.User("PLAIN", "me", canary, listed("mine.")...),
-		kfake.User("PLAIN", "nobody", canary), kfake.User("PLAIN", "no-create", canary, listed("mine.", topic(kmsg.ACLOperationCreate))...),
+		kfake.User("PLAIN", "nobody", canary), kfake.User("PLAIN", "no-create", canary,
+			listed("mine.", topic(kmsg.ACLOperationCreate))...),
 		kfake.User("PLAIN", "no-write", canary, listed("mine.", topic(kmsg.ACLOperationWrite))...),
-		kfake.User("PLAIN", "no-read", canary, listed("mine.", topic(kmsg.ACLOperationRead))...), kfake.User("PLAIN", "no-group", canary, listed("mine.", group)...))
+		kfake.User("PLAIN", "no-read", canary, listed("mine.", topic(kmsg.ACLOperationRead))...),
+		kfake.User("PLAIN", "no-group", canary, listed("mine.", group)...))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for _, user := range []string{"nobody", "no-create"} {

@@ -27,7 +27,8 @@ func followups(ids ...string) (ms []*driver.Message) {
 	return ms
 }
 
-// TestAtomicPublishIsOneStep: what one refused record or a lost end leaves of a batch is nothing, and the same again stores it once.
+// TestAtomicPublishIsOneStep: what one refused record or a lost end leaves of a batch is nothing, and the same again
+// stores it once.
 func TestAtomicPublishIsOneStep(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(req kmsg.Request) (kmsg.Response, error, bool){
@@ -95,7 +96,8 @@ func TestAtomicPublishWithoutTransactions(t *testing.T) {
 	hinted(t, err, driver.ErrUnsupported)
 }
 
-// TestCrossedIDs: calls that publish the same ids in opposite order do not wait for each other for ever, and each id is stored once.
+// TestCrossedIDs: calls that publish the same ids in opposite order do not wait for each other for ever, and each id is
+// stored once.
 func TestCrossedIDs(t *testing.T) {
 	t.Parallel()
 	d := openTransactional(t, fake(t).ListenAddrs(), "a"+rand.Text()[:6]+".")

@@ -89,7 +89,8 @@ func plants() map[string]planting {
 	}
 }
 
-// TestOneOfManyMayChange: of processes that delete or move the same message at the same time exactly one hears that it did, and what it did is what is seen.
+// TestOneOfManyMayChange: of processes that delete or move the same message at the same time exactly one hears that it
+// did, and what it did is what is seen.
 func TestOneOfManyMayChange(t *testing.T) {
 	t.Parallel()
 	for name, plant := range plants() {
@@ -138,7 +139,8 @@ func takeTurns(t *testing.T, d *kafka.Driver, brokers []string, name string, pla
 	}
 }
 
-// TestLetterOfALaterRound: the end of a dead letter that was replayed is not the end of the one that came of the replay.
+// TestLetterOfALaterRound: the end of a dead letter that was replayed is not the end of the one that came of the
+// replay.
 func TestLetterOfALaterRound(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -155,7 +157,8 @@ func TestLetterOfALaterRound(t *testing.T) {
 		settle(t, s, receive(t, s), driver.Dead, 0)
 		for _, look := range []*kafka.Driver{d, again(t, d, c.ListenAddrs())} {
 			es, err := look.Get(t.Context(), target("m"))
-			if err != nil || len(es) == 0 || es[len(es)-1].Dead == nil || es[len(es)-1].Dead.Rounds != round { // the owner has not committed yet, maybe
+			// the owner has not committed yet, maybe
+			if err != nil || len(es) == 0 || es[len(es)-1].Dead == nil || es[len(es)-1].Dead.Rounds != round {
 				t.Fatalf("round %d: %+v, %v", round, es, err)
 			}
 			if err := look.Delete(t.Context(), []driver.Target{first})[0]; !errors.Is(err, driver.ErrConflict) {
@@ -166,12 +169,14 @@ func TestLetterOfALaterRound(t *testing.T) {
 	if err := d.Delete(t.Context(), []driver.Target{target("m")})[0]; err != nil {
 		t.Fatal(err)
 	}
-	if page, err := again(t, d, c.ListenAddrs()).Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup, State: driver.StateDead}); err != nil || len(page.Entries) > 0 {
+	if page, err := again(t, d, c.ListenAddrs()).Browse(t.Context(), driver.Query{Topic: "orders",
+		Group: driver.DefaultGroup, State: driver.StateDead}); err != nil || len(page.Entries) > 0 {
 		t.Errorf("%d dead letters are left, %v", len(page.Entries), err)
 	}
 }
 
-// TestOneOfManyDeletesWithoutOwner: while nobody consumes a group, processes that delete the same message at the same time take turns.
+// TestOneOfManyDeletesWithoutOwner: while nobody consumes a group, processes that delete the same message at the same
+// time take turns.
 func TestOneOfManyDeletesWithoutOwner(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

@@ -23,7 +23,8 @@ const victimEnv = "FERRY_KAFKA_VICTIM"
 // victim claims two messages, says so, and never settles them.
 func victim(where string) error {
 	broker, namespace, _ := strings.Cut(where, " ")
-	d, err := kafka.New(context.Background(), kafka.Options{Brokers: []string{broker}, Namespace: namespace, Partitions: 3, InternalPartitions: 1})
+	d, err := kafka.New(context.Background(), kafka.Options{Brokers: []string{broker}, Namespace: namespace, Partitions: 3,
+		InternalPartitions: 1})
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,8 @@ func TestKilledConsumer(t *testing.T) {
 		}
 		if i == 0 {
 			t.Logf("redelivered %v after kill -9", time.Since(killed))
-			if waited := machine.Elapsed(killed); waited > 20*time.Second { // 7 s, but for a machine that is busy with other tests
+			// 7 s, but for a machine that is busy with other tests
+			if waited := machine.Elapsed(killed); waited > 20*time.Second {
 				t.Errorf("redelivered only after %v", waited)
 			}
 		}
@@ -90,15 +92,16 @@ func TestKilledConsumer(t *testing.T) {
 	}
 }
 
-// TestCrashLosesNothing: an owner whose network is cut held one message, had settled one behind it, and had one wait for a retry. The next owner gets
-// the first again, counted, not the second, and the third with its attempt.
+// TestCrashLosesNothing: an owner whose network is cut held one message, had settled one behind it, and had one wait
+// for a retry. The next owner gets the first again, counted, not the second, and the third with its attempt.
 //
 // Lesson: R5, L24, L29
 func TestCrashLosesNothing(t *testing.T) {
 	t.Parallel()
 	c, namespace := kafkatest.Shared(t), "c"+rand.Text()[:10]+"."
 	w := &wire{}
-	dying, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Dial: w.dial})
+	dying, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1,
+		InternalPartitions: 1, Dial: w.dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +112,8 @@ func TestCrashLosesNothing(t *testing.T) {
 	settle(t, s, receive(t, s), driver.Retry, time.Millisecond)
 	watcher := open(t, c, namespace)
 	defer end(t, watcher)
-	for deadline := time.Now().Add(30 * time.Second); ; { // what is settled behind what is held is committed beside the offset
+	// what is settled behind what is held is committed beside the offset
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		st, err := watcher.Stats(t.Context(), "orders")
 		if err != nil {
 			t.Fatal(err)
@@ -143,15 +147,16 @@ func TestCrashLosesNothing(t *testing.T) {
 	state(t, watcher, "acked", "")
 }
 
-// TestReconnects: after the network was away for longer than a session, publishing and consuming go on by themselves, and meanwhile
-// nothing spins.
+// TestReconnects: after the network was away for longer than a session, publishing and consuming go on by themselves,
+// and meanwhile nothing spins.
 //
 // Lesson: L64
 func TestReconnects(t *testing.T) {
 	t.Parallel()
 	c, namespace := kafkatest.Shared(t), "c"+rand.Text()[:10]+"."
 	w := &wire{}
-	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Dial: w.dial})
+	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1,
+		InternalPartitions: 1, Dial: w.dial})
 	if err != nil {
 		t.Fatal(err)
 	}

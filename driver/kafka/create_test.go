@@ -19,7 +19,8 @@ import (
 	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
-// TestStartTogether: processes that publish and consume at once where nothing exists yet all succeed, and everything is delivered.
+// TestStartTogether: processes that publish and consume at once where nothing exists yet all succeed, and everything is
+// delivered.
 func TestStartTogether(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Shared(t)
@@ -46,7 +47,8 @@ func startTogether(t *testing.T, c *kafkatest.Cluster, namespace string) {
 	var all sync.WaitGroup
 	for i, d := range ds {
 		all.Go(func() {
-			if _, err := d.Publish(ctx, []*driver.Message{message(fmt.Sprint("m", i), fmt.Sprint("k", i))}, driver.PublishOptions{}); err != nil {
+			if _, err := d.Publish(ctx, []*driver.Message{message(fmt.Sprint("m", i), fmt.Sprint("k", i))},
+				driver.PublishOptions{}); err != nil {
 				t.Errorf("process %d cannot publish: %v", i, err)
 				cancel()
 			}
@@ -79,7 +81,8 @@ func startTogether(t *testing.T, c *kafkatest.Cluster, namespace string) {
 	}
 }
 
-// TestOneMakesAGroup: a process that is slow to make a group does not move the group that another made meanwhile past what was published since.
+// TestOneMakesAGroup: a process that is slow to make a group does not move the group that another made meanwhile past
+// what was published since.
 func TestOneMakesAGroup(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -91,7 +94,8 @@ func TestOneMakesAGroup(t *testing.T) {
 	begun, goOn := holdCreation(c, "_ferry.retry")
 	var both sync.WaitGroup
 	both.Go(func() {
-		if err := slow.EnsureGroup(t.Context(), "orders", driver.DefaultGroup, driver.GroupOptions{Start: driver.Position{From: driver.FromEnd}}); err != nil {
+		if err := slow.EnsureGroup(t.Context(), "orders", driver.DefaultGroup,
+			driver.GroupOptions{Start: driver.Position{From: driver.FromEnd}}); err != nil {
 			t.Errorf("the slow one: %v", err)
 		}
 	})
@@ -110,7 +114,8 @@ func TestOneMakesAGroup(t *testing.T) {
 	}
 }
 
-// holdCreation lets the first request wait that creates a topic with a part in its name. The rest of the cluster goes on.
+// holdCreation lets the first request wait that creates a topic with a part in its name. The rest of the cluster goes
+// on.
 func holdCreation(c *kfake.Cluster, part string) (begun chan struct{}, goOn func()) {
 	var once sync.Once
 	begun, released := make(chan struct{}), make(chan struct{})
@@ -131,7 +136,8 @@ func holdCreation(c *kfake.Cluster, part string) (begun chan struct{}, goOn func
 // claims returns when so many claims on the group were stored, or when the message is there.
 func claims(t *testing.T, c *kfake.Cluster, topic string, n int) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}))
 	if err != nil {
 		t.Error(err)
 		return
@@ -147,7 +153,8 @@ func claims(t *testing.T, c *kfake.Cluster, topic string, n int) {
 	}
 }
 
-// TestCommitRefusedAtTheStart: that somebody consumes a group already, of which there is no row yet, is no reason to fail.
+// TestCommitRefusedAtTheStart: that somebody consumes a group already, of which there is no row yet, is no reason to
+// fail.
 func TestCommitRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -166,7 +173,8 @@ func TestCommitRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-// TestLeaderThatLearnsLate: the leader of a new topic hears of it later than the broker that was asked for the metadata. Opening waits for it.
+// TestLeaderThatLearnsLate: the leader of a new topic hears of it later than the broker that was asked for the
+// metadata. Opening waits for it.
 func TestLeaderThatLearnsLate(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

@@ -5,14 +5,15 @@
 // is a Kafka group named "topic:group". Offsets are committed only up to the contiguous prefix of what is settled, and
 // what is settled beyond it is in the commit metadata. docs/kafka.md shows the topics and the protocol.
 //
-// Here are the operations of the seam, a file op_* for each; letters moves and deletes many dead letters at once, upkeep
-// trims and keeps groups alive. What they are made of is below internal, where each package knows only those before it:
+// Here are the operations of the seam, a file op_* for each; letters moves and deletes many dead letters at once,
+// upkeep trims and keeps groups alive. What they are made of is below internal, where each package knows only those
+// before it:
 //
 //	record     how messages, their state and dead letters are written as records
 //	offsets    what is done in a partition, and the text beside a committed offset; no I/O
 //	cluster    the brokers: names, clients, storing, reading, commits, transactions, their clock
-//	compacted  a compacted topic followed into memory: Table has its rows, Index only where they are; of many who change a
-//	           row at the same time one may
+//	compacted  a compacted topic followed into memory: Table has its rows, Index only where they are; of many
+//	           who change a row at the same time one may
 //	retrylog   the keys of a retry log, and those that others have in theirs
 //	registry   which topics and groups there are and how they are configured; where positions in their history are
 //	delay      what is not due yet, and what is held: tiers, who owns and fires them, looking at them
@@ -36,6 +37,7 @@
 //	row lock     a record beside a row of a table that says who may change it
 //	reservation  an id that a publish under way has: a duplicate waits for what becomes of it
 //	void mark    a row beside the held messages: copies of a delayed message that were moved or deleted mean nothing
-//	notice       what a holder that lost a delivery, and lives, tells the owner of the partition: it does not count as lost
+//	notice       what a holder that lost a delivery, and lives, tells the owner of the partition: it does not count as
+//	             lost
 //	poll buffer  the memory of what one poll brought, which bodies share
 package kafka

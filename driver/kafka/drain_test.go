@@ -21,7 +21,8 @@ func shareOut(t *testing.T) (ds [2]*kafka.Driver, ss [2]driver.Subscription) {
 		t.Cleanup(func() { end(t, ds[i]) })
 		ss[i] = subscribe(t, ds[i], fmt.Sprint(i))
 	}
-	for deadline := time.Now().Add(time.Minute); ds[0].Owned("orders") == 0 || ds[1].Owned("orders") == 0 || ds[0].Owned("orders")+ds[1].Owned("orders") != 3; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ds[0].Owned("orders") == 0 || ds[1].Owned("orders") == 0 ||
+		ds[0].Owned("orders")+ds[1].Owned("orders") != 3; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("they own %d and %d partitions", ds[0].Owned("orders"), ds[1].Owned("orders"))
 		}
@@ -29,7 +30,8 @@ func shareOut(t *testing.T) (ds [2]*kafka.Driver, ss [2]driver.Subscription) {
 	return ds, ss
 }
 
-// TestDrainPassesPartitionsOn: while a process drains, others get what it holds nothing of at once, and the rest when it is settled. Nothing is lost or counted.
+// TestDrainPassesPartitionsOn: while a process drains, others get what it holds nothing of at once, and the rest when
+// it is settled. Nothing is lost or counted.
 func TestDrainPassesPartitionsOn(t *testing.T) {
 	t.Parallel()
 	ds, ss := shareOut(t)
@@ -67,7 +69,8 @@ func TestDrainPassesPartitionsOn(t *testing.T) {
 		}
 	}
 	elsewhere := messages
-	page, err := ds[first].Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup, State: driver.StateReady, Limit: 100})
+	page, err := ds[first].Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup,
+		State: driver.StateReady, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +90,8 @@ func TestDrainPassesPartitionsOn(t *testing.T) {
 	}
 }
 
-// TestDrainAlone: without another member a process keeps its partitions while it drains; who subscribes in it again receives.
+// TestDrainAlone: without another member a process keeps its partitions while it drains; who subscribes in it again
+// receives.
 func TestDrainAlone(t *testing.T) {
 	t.Parallel()
 	d := openFake(t, fake(t))

@@ -67,7 +67,8 @@ func (d *Driver) open(ctx context.Context, o Options) error {
 	}
 	d.caps = d.capabilities()
 	d.publisher.Limits = d.caps
-	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MetaTopic(), Partitions: 1, Configs: cluster.CompactedSettings()}); err != nil {
+	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MetaTopic(), Partitions: 1,
+		Configs: cluster.CompactedSettings()}); err != nil {
 		return err
 	}
 	d.kv = d.newKV(o)
@@ -96,9 +97,11 @@ func (d *Driver) capabilities() driver.Capabilities {
 		together = driver.AtomicTransaction
 	}
 	return driver.Capabilities{
-		Driver: "kafka", LeaseScope: driver.LeasePerPartition, MinLease: d.cluster.Settings.Session, DefaultLease: d.cluster.Settings.Session,
-		KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerSession, IDWindow: cluster.IDWindow,
-		Bound: driver.BoundEstimated, AtomicPublish: together, AtomicEmit: together, Counts: driver.CountsEstimated,
+		Driver: "kafka", LeaseScope: driver.LeasePerPartition, MinLease: d.cluster.Settings.Session,
+		DefaultLease:  d.cluster.Settings.Session,
+		KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerSession,
+		IDWindow: cluster.IDWindow,
+		Bound:    driver.BoundEstimated, AtomicPublish: together, AtomicEmit: together, Counts: driver.CountsEstimated,
 		GetByID: driver.LookupScans, PhysicalDelete: false, SettleLag: cluster.SettleLag, History: driver.HistoryKept,
 		Durability: level, Levels: []driver.Durability{level}, MaxBody: d.cluster.Settings.MaxBody,
 	}

@@ -24,7 +24,8 @@ func openTransactional(t testing.TB, brokers []string, namespace string) *kafka.
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	d, err := kafka.New(ctx, kafka.Options{Brokers: brokers, Namespace: namespace, Partitions: 3, InternalPartitions: 1, Transactions: true})
+	d, err := kafka.New(ctx, kafka.Options{Brokers: brokers, Namespace: namespace, Partitions: 3, InternalPartitions: 1,
+		Transactions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,13 +39,15 @@ var transacted = regexp.MustCompile(`^(emit/|atomic/|move/|dead/replay|delay/|in
 func TestDriverWithTransactions(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Shared(t)
-	h := harness(driver.AtomicTransaction, func(t testing.TB, namespace string) *kafka.Driver { return openTransactional(t, c.Addrs(), namespace) })
+	h := harness(driver.AtomicTransaction,
+		func(t testing.TB, namespace string) *kafka.Driver { return openTransactional(t, c.Addrs(), namespace) })
 	h.Only = transacted
 	drivertest.Run(t, h)
 }
 
 func emitting(d *driver.Delivery, outcome driver.Outcome, ids ...string) driver.Settlement {
-	s := driver.Settlement{Delivery: d, Outcome: outcome, After: time.Millisecond, Failure: &driver.Failure{Reason: driver.ReasonFatal}}
+	s := driver.Settlement{Delivery: d, Outcome: outcome, After: time.Millisecond,
+		Failure: &driver.Failure{Reason: driver.ReasonFatal}}
 	for _, id := range ids {
 		m := message(id, "")
 		m.Topic, m.OwnID = "followups", true
@@ -69,7 +72,8 @@ func persist(t *testing.T, s driver.Subscription, batch ...driver.Settlement) {
 	}
 }
 
-// TestEmitIsOneStep: when the commit is refused, nothing of the follow-ups is seen, and the same again stores them once.
+// TestEmitIsOneStep: when the commit is refused, nothing of the follow-ups is seen, and the same again stores them
+// once.
 func TestEmitIsOneStep(t *testing.T) {
 	t.Parallel()
 	for _, key := range []kmsg.Key{kmsg.TxnOffsetCommit, kmsg.AddOffsetsToTxn, kmsg.EndTxn} {
@@ -107,7 +111,8 @@ func refusal(kreq kmsg.Request) kmsg.Response {
 	case *kmsg.TxnOffsetCommitRequest:
 		resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
 		t, p := kmsg.NewTxnOffsetCommitResponseTopic(), kmsg.NewTxnOffsetCommitResponseTopicPartition()
-		t.Topic, p.Partition, p.ErrorCode = req.Topics[0].Topic, req.Topics[0].Partitions[0].Partition, kerr.IllegalGeneration.Code
+		t.Topic, p.Partition, p.ErrorCode = req.Topics[0].Topic, req.Topics[0].Partitions[0].Partition,
+			kerr.IllegalGeneration.Code
 		t.Partitions = append(t.Partitions, p)
 		resp.Topics = append(resp.Topics, t)
 		return resp
@@ -153,7 +158,8 @@ func nothing(t *testing.T, s driver.Subscription) {
 	}
 }
 
-// TestEmitWithEachOutcome: whatever the outcome, it is there with its follow-ups for the next owner, who reads only what is committed.
+// TestEmitWithEachOutcome: whatever the outcome, it is there with its follow-ups for the next owner, who reads only
+// what is committed.
 func TestEmitWithEachOutcome(t *testing.T) {
 	t.Parallel()
 	c, namespace := kafkatest.Shared(t), "e"+rand.Text()[:10]+"."
@@ -164,7 +170,8 @@ func TestEmitWithEachOutcome(t *testing.T) {
 		want = append(want, "after-"+outcome.String())
 	}
 	s := subscribe(t, d, "x")
-	outcomes := map[string]driver.Outcome{"ack": driver.Ack, "retry": driver.Retry, "dead": driver.Dead, "drop": driver.Drop, "release": driver.Release}
+	outcomes := map[string]driver.Outcome{"ack": driver.Ack, "retry": driver.Retry, "dead": driver.Dead,
+		"drop": driver.Drop, "release": driver.Release}
 	var batch []driver.Settlement
 	for range want {
 		x := receive(t, s)
@@ -177,20 +184,22 @@ func TestEmitWithEachOutcome(t *testing.T) {
 	d = openTransactional(t, c.Addrs(), namespace)
 	defer end(t, d)
 	only(t, d, want...)
-	for id, want := range map[string]driver.State{"retry": driver.StateWaiting, "release": driver.StateWaiting, "dead": driver.StateDead, "ack": "", "drop": ""} {
+	for id, want := range map[string]driver.State{"retry": driver.StateWaiting, "release": driver.StateWaiting,
+		"dead": driver.StateDead, "ack": "", "drop": ""} {
 		state(t, d, id, want)
 	}
 }
 
-// TestOpenTransactionOfADeadOwner: an owner that dies between the commit of a transaction's offsets and its end holds nobody up for longer than
-// the session, its follow-ups are never seen, and those of the next owner once.
+// TestOpenTransactionOfADeadOwner: an owner that dies between the commit of a transaction's offsets and its end holds
+// nobody up for longer than the session, its follow-ups are never seen, and those of the next owner once.
 func TestOpenTransactionOfADeadOwner(t *testing.T) {
 	t.Parallel()
 	c, namespace := kafkatest.Shared(t), "e"+rand.Text()[:10]+"."
 	w := &wire{fatal: int16(kmsg.EndTxn)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	dying, err := kafka.New(ctx, kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Transactions: true, Dial: w.dial})
+	dying, err := kafka.New(ctx, kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1,
+		InternalPartitions: 1, Transactions: true, Dial: w.dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +236,8 @@ func BenchmarkEmit(b *testing.B) {
 		for _, size := range []int{1, 10, 100} {
 			b.Run(fmt.Sprintf("transactions=%v/size=%d", transactions, size), func(b *testing.B) {
 				ctx := context.Background()
-				d, err := kafka.New(ctx, kafka.Options{Brokers: c.Addrs(), Namespace: "b" + rand.Text()[:10] + ".", Partitions: 3, InternalPartitions: 1, Transactions: transactions})
+				d, err := kafka.New(ctx, kafka.Options{Brokers: c.Addrs(), Namespace: "b" + rand.Text()[:10] + ".", Partitions: 3,
+					InternalPartitions: 1, Transactions: transactions})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -261,8 +271,8 @@ func BenchmarkEmit(b *testing.B) {
 	}
 }
 
-// TestEmitExactlyOnce: consumers that settle with a follow-up each join, leave, and are cut off in the middle. However often a parent is handled, its
-// follow-up is there once.
+// TestEmitExactlyOnce: consumers that settle with a follow-up each join, leave, and are cut off in the middle. However
+// often a parent is handled, its follow-up is there once.
 func TestEmitExactlyOnce(t *testing.T) {
 	t.Parallel()
 	const parents = 150
@@ -273,7 +283,8 @@ func TestEmitExactlyOnce(t *testing.T) {
 		publish(t, d, message(fmt.Sprintf("m%03d", i), fmt.Sprint("k", i%20)))
 	}
 	w := &wire{}
-	doomed, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 3, InternalPartitions: 1, Transactions: true, Dial: w.dial})
+	doomed, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 3,
+		InternalPartitions: 1, Transactions: true, Dial: w.dial})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka"
 )
 
-// cutBetween cuts a wire when something of a topic is sent after something of another, which is stored. Names are beginnings of theirs.
+// cutBetween cuts a wire when something of a topic is sent after something of another, which is stored. Names are
+// beginnings of theirs.
 func cutBetween(c *kfake.Cluster, w *wire, made, ends string) {
 	stored := false // requests are handled one by one
 	c.ControlKey(int16(kmsg.Produce), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
@@ -36,7 +37,8 @@ func cutBetween(c *kfake.Cluster, w *wire, made, ends string) {
 // killed moves a message with a driver whose wire is cut before the move has ended.
 func killed(t *testing.T, c *kfake.Cluster, d *kafka.Driver, w *wire, transactions bool, move driver.Move) {
 	t.Helper()
-	mover, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: d.Namespace(), Partitions: 1, InternalPartitions: 1, Transactions: transactions, Dial: w.dial})
+	mover, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: d.Namespace(), Partitions: 1,
+		InternalPartitions: 1, Transactions: transactions, Dial: w.dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +46,8 @@ func killed(t *testing.T, c *kfake.Cluster, d *kafka.Driver, w *wire, transactio
 		w.mend()
 		end(t, mover)
 	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // what the owner has settled is committed a moment later
+	// what the owner has settled is committed a moment later
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if es, err := mover.Get(t.Context(), move.Target); err == nil && len(es) == 1 {
 			break
 		} else if time.Now().After(deadline) {
@@ -67,7 +70,8 @@ func killed(t *testing.T, c *kfake.Cluster, d *kafka.Driver, w *wire, transactio
 	}
 }
 
-// finishMove moves a message as soon as the claim of a process that is gone has lapsed: it is delivered, and in no other place any more.
+// finishMove moves a message as soon as the claim of a process that is gone has lapsed: it is delivered, and in no
+// other place any more.
 func finishMove(t *testing.T, d *kafka.Driver, s driver.Subscription, move driver.Move, began time.Time) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
@@ -92,18 +96,20 @@ func finishMove(t *testing.T, d *kafka.Driver, s driver.Subscription, move drive
 	}
 }
 
-// TestMoverDies: a process dies between storing what comes of a message and the end of it. Without transactions it is in both places, and can be moved again
-// after 30 s, which delivers it again; with them the move has not begun.
+// TestMoverDies: a process dies between storing what comes of a message and the end of it. Without transactions it is
+// in both places, and can be moved again after 30 s, which delivers it again; with them the move has not begun.
 func TestMoverDies(t *testing.T) {
 	t.Parallel()
-	topics := map[string][2]string{"dead": {"_ferry.retry", "_ferry.dead"}, "held": {"orders", "_ferry.held"}, "delayed": {"orders", "_ferry.held"}, "invalid": {"orders", "_ferry.invalid"}}
+	topics := map[string][2]string{"dead": {"_ferry.retry", "_ferry.dead"}, "held": {"orders", "_ferry.held"},
+		"delayed": {"orders", "_ferry.held"}, "invalid": {"orders", "_ferry.invalid"}}
 	for name, plant := range plants() {
 		for _, transactions := range []bool{false, true} {
 			mode := map[bool]string{false: name, true: name + " with transactions"}[transactions]
 			t.Run(mode, func(t *testing.T) {
 				t.Parallel()
 				c, w := fake(t), &wire{}
-				d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: "x" + rand.Text()[:6] + ".", Partitions: 1, InternalPartitions: 1, Transactions: transactions})
+				d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: "x" + rand.Text()[:6] + ".",
+					Partitions: 1, InternalPartitions: 1, Transactions: transactions})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -143,7 +149,8 @@ func TestMoverDies(t *testing.T) {
 	}
 }
 
-// TestLetterOfAMessageThatLives: a dead letter whose mover died before its end is neither replayed nor deleted while what came of it is not settled.
+// TestLetterOfAMessageThatLives: a dead letter whose mover died before its end is neither replayed nor deleted while
+// what came of it is not settled.
 func TestLetterOfAMessageThatLives(t *testing.T) {
 	t.Parallel()
 	c, w := fake(t), &wire{}
@@ -158,15 +165,18 @@ func TestLetterOfAMessageThatLives(t *testing.T) {
 	settle(t, s, receive(t, s), driver.Retry, time.Hour)
 	other := again(t, d, c.ListenAddrs())
 	errs := append(d.Move(t.Context(), []driver.Move{{Target: to}}), d.Delete(t.Context(), []driver.Target{to})...)
-	errs = append(append(errs, other.Move(t.Context(), []driver.Move{{Target: to}})...), other.Delete(t.Context(), []driver.Target{to})...)
+	errs = append(append(errs, other.Move(t.Context(), []driver.Move{{Target: to}})...),
+		other.Delete(t.Context(), []driver.Target{to})...)
 	for _, err := range errs {
-		if !errors.Is(err, driver.ErrConflict) || !strings.Contains(err.Error(), "replayed meanwhile") { // and not only because somebody is at it
+		// and not only because somebody is at it
+		if !errors.Is(err, driver.ErrConflict) || !strings.Contains(err.Error(), "replayed meanwhile") {
 			t.Errorf("a letter whose message lives: %v", err)
 		}
 	}
 }
 
-// TestRetryBehindAnOpenTransaction: what an owner stored behind the transaction of a mover that died is not hidden from the next owner.
+// TestRetryBehindAnOpenTransaction: what an owner stored behind the transaction of a mover that died is not hidden from
+// the next owner.
 func TestRetryBehindAnOpenTransaction(t *testing.T) {
 	t.Parallel()
 	c, w := fake(t), &wire{fatal: int16(kmsg.EndTxn)}

@@ -87,7 +87,8 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	return d.cluster.Produce(ctx, &kgo.Record{Topic: d.cluster.MainTopic(topic), Partition: d.registry.PartitionFor(t, ""), Value: append([]byte{}, raw...),
+	return d.cluster.Produce(ctx, &kgo.Record{Topic: d.cluster.MainTopic(topic), Partition: d.registry.PartitionFor(t, ""),
+		Value:   append([]byte{}, raw...),
 		Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}})
 }
 

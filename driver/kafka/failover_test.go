@@ -18,8 +18,8 @@ import (
 // killsEnv says how many of three brokers TestBrokerKilled kills, one after the other: 1 without it.
 const killsEnv = "FERRY_FAILOVER_KILLS"
 
-// TestBrokerKilled kills brokers of three in turn while messages flow and a value is counted up: what was acknowledged is handled, in order, and each
-// increment is made once. It is not parallel: that would be four brokers at once.
+// TestBrokerKilled kills brokers of three in turn while messages flow and a value is counted up: what was acknowledged
+// is handled, in order, and each increment is made once. It is not parallel: that would be four brokers at once.
 func TestBrokerKilled(t *testing.T) {
 	const keys = 20
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv(killsEnv), "1"))

@@ -36,7 +36,8 @@ func openFake(t *testing.T, c *kfake.Cluster) *kafka.Driver {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	d, err := kafka.New(ctx, kafka.Options{Brokers: c.ListenAddrs(), Namespace: "f" + rand.Text()[:6] + ".", Partitions: 1, InternalPartitions: 1})
+	d, err := kafka.New(ctx, kafka.Options{Brokers: c.ListenAddrs(), Namespace: "f" + rand.Text()[:6] + ".", Partitions: 1,
+		InternalPartitions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +45,12 @@ func openFake(t *testing.T, c *kfake.Cluster) *kafka.Driver {
 	return d
 }
 
-// TestCommitsThatFail: whatever the coordinator answers, what is settled is committed in the end, and nothing that is not.
+// TestCommitsThatFail: whatever the coordinator answers, what is settled is committed in the end, and nothing that is
+// not.
 func TestCommitsThatFail(t *testing.T) {
 	t.Parallel()
-	for _, failure := range []*kerr.Error{kerr.OffsetMetadataTooLarge, kerr.UnknownMemberID, kerr.FencedInstanceID, kerr.RebalanceInProgress, kerr.CoordinatorNotAvailable, kerr.RequestTimedOut} {
+	for _, failure := range []*kerr.Error{kerr.OffsetMetadataTooLarge, kerr.UnknownMemberID, kerr.FencedInstanceID,
+		kerr.RebalanceInProgress, kerr.CoordinatorNotAvailable, kerr.RequestTimedOut} {
 		t.Run(failure.Message, func(t *testing.T) {
 			t.Parallel()
 			c := fake(t)
@@ -150,11 +153,13 @@ func TestStoreThenSettle(t *testing.T) {
 	s := subscribe(t, d, "x")
 	x := receive(t, s)
 	failed := refuseProduce(c, "_ferry.retry", kerr.TopicAuthorizationFailed, 1)
-	err := s.Settle(t.Context(), []driver.Settlement{{Delivery: x, Outcome: driver.Retry, After: time.Millisecond, Failure: &driver.Failure{Reason: driver.ReasonFatal}}})[0]
+	err := s.Settle(t.Context(), []driver.Settlement{{Delivery: x, Outcome: driver.Retry, After: time.Millisecond,
+		Failure: &driver.Failure{Reason: driver.ReasonFatal}}})[0]
 	if err == nil || failed.Load() != 1 {
 		t.Fatalf("a retry that was not stored: %v", err)
 	}
-	if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: x, Outcome: driver.Retry, After: time.Millisecond, Failure: &driver.Failure{Reason: driver.ReasonFatal}}})[0]; err != nil {
+	if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: x, Outcome: driver.Retry, After: time.Millisecond,
+		Failure: &driver.Failure{Reason: driver.ReasonFatal}}})[0]; err != nil {
 		t.Fatalf("the same again: %v", err)
 	}
 	if y := receive(t, s); y.ID != "a" || y.Attempt != 2 {
@@ -295,14 +300,17 @@ func TestSpilled(t *testing.T) {
 		m.Body, m.Headers = bytes.Repeat([]byte{byte(i)}, 900<<10), map[string]string{"n": m.ID}
 		publish(t, d, m)
 	}
-	for deadline := time.Now().Add(time.Minute); d.Spilled("orders", driver.DefaultGroup) == 0 || d.Unparked("orders", driver.DefaultGroup) <= parked; {
+	for deadline := time.Now().Add(time.Minute); d.Spilled("orders", driver.DefaultGroup) == 0 ||
+		d.Unparked("orders", driver.DefaultGroup) <= parked; {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d are parked, %d spilled", d.Unparked("orders", driver.DefaultGroup)-1, d.Spilled("orders", driver.DefaultGroup))
+			t.Fatalf("%d are parked, %d spilled", d.Unparked("orders", driver.DefaultGroup)-1,
+				d.Spilled("orders", driver.DefaultGroup))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	last := fmt.Sprintf("m%03d", parked-1)
-	if es, err := d.Get(t.Context(), target(last)); err != nil || len(es[0].Body) != 900<<10 || es[0].Headers["n"] != last {
+	if es, err := d.Get(t.Context(), target(last)); err != nil || len(es[0].Body) != 900<<10 ||
+		es[0].Headers["n"] != last {
 		t.Errorf("Get of a spilled message: %v", err)
 	}
 	if err := d.Move(t.Context(), []driver.Move{{Target: target("head")}})[0]; err != nil {
@@ -311,18 +319,21 @@ func TestSpilled(t *testing.T) {
 	settle(t, s, receive(t, s), driver.Ack, 0)
 	for i := range parked {
 		x := receive(t, s)
-		if want := fmt.Sprintf("m%03d", i); x.ID != want || len(x.Body) != 900<<10 || x.Body[0] != byte(i) || x.Headers["n"] != want {
+		if want := fmt.Sprintf("m%03d", i); x.ID != want || len(x.Body) != 900<<10 || x.Body[0] != byte(i) ||
+			x.Headers["n"] != want {
 			t.Fatalf("received %s with %d bytes, want %s whole", x.ID, len(x.Body), want)
 		}
 		settle(t, s, x, driver.Ack, 0)
 	}
 }
 
-// TestForeignRejected: a record of a producer that does not know Ferry goes whole to the parse-error store when foreign ones are rejected.
+// TestForeignRejected: a record of a producer that does not know Ferry goes whole to the parse-error store when foreign
+// ones are rejected.
 func TestForeignRejected(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
-	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Partitions: 1, InternalPartitions: 1, RejectForeign: true})
+	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Partitions: 1, InternalPartitions: 1,
+		RejectForeign: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +344,8 @@ func TestForeignRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	if err := plain.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("theirs")}).FirstErr(); err != nil {
+	if err := plain.ProduceSync(t.Context(), &kgo.Record{Topic: "orders",
+		Value: []byte("theirs")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	publish(t, d, message("after", "k"))

@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// TestGaps: offsets at which there is no message (of transactions that were aborted, and where they ended) hold up no commit.
+// TestGaps: offsets at which there is no message (of transactions that were aborted, and where they ended) hold up no
+// commit.
 func TestGaps(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -28,7 +29,8 @@ func TestGaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, body := range []string{"1", "2", "3"} {
-			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: d.Namespace() + "orders", Value: []byte(body)}).FirstErr(); err != nil {
+			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: d.Namespace() + "orders",
+				Value: []byte(body)}).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
 		}

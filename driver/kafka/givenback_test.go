@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// many publishes messages of random priorities without keys to one partition, so that what is claimed lies scattered in it.
+// many publishes messages of random priorities without keys to one partition, so that what is claimed lies scattered in
+// it.
 func many(t *testing.T, d driver.Driver, n int) {
 	t.Helper()
 	ms, dice := make([]*driver.Message, n), random.New(random.NewPCG(1, 1))
@@ -24,7 +25,8 @@ func many(t *testing.T, d driver.Driver, n int) {
 // greedy is a subscription that may hold so many.
 func greedy(t *testing.T, d driver.Driver, n int) driver.Subscription {
 	t.Helper()
-	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute, MaxInflight: n})
+	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute,
+		MaxInflight: n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +46,9 @@ func take(t *testing.T, s driver.Subscription, n int) (all []*driver.Delivery) {
 	return all
 }
 
-// TestGivenBackIsTold: a worker that stops gives back all it had fetched ahead. However many they are and wherever they lie, the next one is told of each,
-// also of what one before had given back and nobody got since; and what is done stays done. What is committed beside the offset has room for the smaller
-// of these numbers only.
+// TestGivenBackIsTold: a worker that stops gives back all it had fetched ahead. However many they are and wherever they
+// lie, the next one is told of each, also of what one before had given back and nobody got since; and what is done
+// stays done. What is committed beside the offset has room for the smaller of these numbers only.
 func TestGivenBackIsTold(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []int{1500, 5000} {

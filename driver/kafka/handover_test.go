@@ -19,8 +19,9 @@ import (
 	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
-// TestHandover: a second consumer joins while the first holds everything. What the first acknowledges, gives back or fails when it is told has no other
-// delivery here; what it keeps goes to the second when the time to settle is over, uncounted, and the first can no longer settle it.
+// TestHandover: a second consumer joins while the first holds everything. What the first acknowledges, gives back or
+// fails when it is told has no other delivery here; what it keeps goes to the second when the time to settle is over,
+// uncounted, and the first can no longer settle it.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	const messages = 30
@@ -35,21 +36,23 @@ func TestHandover(t *testing.T) {
 	var mu sync.Mutex
 	fate := map[string]string{}
 	var kept []*driver.Delivery
-	s, err := old.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "old", Lease: time.Minute, Revoking: func(ctx context.Context, ds []*driver.Delivery) {
-		mu.Lock()
-		defer mu.Unlock()
-		for i, d := range ds {
-			x := driver.Settlement{Delivery: d, Outcome: []driver.Outcome{driver.Ack, driver.Release, driver.Drop, driver.Retry}[i%4]}
-			if x.Outcome == driver.Retry {
-				x.After, x.Failure = 2*time.Second, &driver.Failure{} // long enough to park what is behind it
+	s, err := old.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "old", Lease: time.Minute,
+		Revoking: func(ctx context.Context, ds []*driver.Delivery) {
+			mu.Lock()
+			defer mu.Unlock()
+			for i, d := range ds {
+				x := driver.Settlement{Delivery: d, Outcome: []driver.Outcome{driver.Ack, driver.Release, driver.Drop,
+					driver.Retry}[i%4]}
+				if x.Outcome == driver.Retry {
+					x.After, x.Failure = 2*time.Second, &driver.Failure{} // long enough to park what is behind it
+				}
+				if fate[d.ID] = x.Outcome.String(); x.Outcome == driver.Drop { // stands for a handler that does not end
+					fate[d.ID], kept = "kept", append(kept, d)
+				} else if err := s.Settle(ctx, []driver.Settlement{x})[0]; err != nil {
+					t.Errorf("%s in time: %v", x.Outcome, err)
+				}
 			}
-			if fate[d.ID] = x.Outcome.String(); x.Outcome == driver.Drop { // stands for a handler that does not end
-				fate[d.ID], kept = "kept", append(kept, d)
-			} else if err := s.Settle(ctx, []driver.Settlement{x})[0]; err != nil {
-				t.Errorf("%s in time: %v", x.Outcome, err)
-			}
-		}
-	}})
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +106,8 @@ func TestHandover(t *testing.T) {
 	<-over
 }
 
-// TestStandbyIsPrepared: a consumer that has no partition yet knows the retry log already. Otherwise it may read it a second later than it could when its turn comes.
+// TestStandbyIsPrepared: a consumer that has no partition yet knows the retry log already. Otherwise it may read it a
+// second later than it could when its turn comes.
 func TestStandbyIsPrepared(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -115,7 +119,8 @@ func TestStandbyIsPrepared(t *testing.T) {
 		t.Fatal("the retry log is known before anybody asked for it")
 	}
 	subscribe(t, standby, "standby")
-	for deadline := time.Now().Add(30 * time.Second); !standby.Acquainted("orders", driver.DefaultGroup); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !standby.Acquainted("orders",
+		driver.DefaultGroup); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the retry log is not known")
 		}
@@ -157,11 +162,14 @@ func TestStatsAfterStop(t *testing.T) {
 	}
 }
 
-// TestGivenUpByMistake: the client gives its partitions up because of an error that says nothing of our membership. What is held can be settled, and does not come again.
+// TestGivenUpByMistake: the client gives its partitions up because of an error that says nothing of our membership.
+// What is held can be settled, and does not come again.
 func TestGivenUpByMistake(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
-	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Partitions: 1, InternalPartitions: 1, Session: 30 * time.Second}) // however slow this machine is
+	// however slow this machine is
+	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Partitions: 1, InternalPartitions: 1,
+		Session: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,10 +187,11 @@ func TestGivenUpByMistake(t *testing.T) {
 	})
 	var s driver.Subscription
 	told := make(chan error, 1)
-	s, err = d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute, Revoking: func(ctx context.Context, ds []*driver.Delivery) {
-		told <- s.Settle(ctx, []driver.Settlement{{Delivery: ds[0]}})[0]
-		wrong.Store(false)
-	}})
+	s, err = d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute,
+		Revoking: func(ctx context.Context, ds []*driver.Delivery) {
+			told <- s.Settle(ctx, []driver.Settlement{{Delivery: ds[0]}})[0]
+			wrong.Store(false)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

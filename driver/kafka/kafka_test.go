@@ -57,9 +57,11 @@ func harness(together driver.Atomicity, opening func(t testing.TB, namespace str
 		},
 		Want: driver.Capabilities{
 			Driver: "kafka", LeaseScope: driver.LeasePerPartition, MinLease: 6 * time.Second, DefaultLease: 6 * time.Second,
-			KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerSession, IDWindow: time.Minute,
-			Bound: driver.BoundEstimated, AtomicPublish: together, AtomicEmit: together, Counts: driver.CountsEstimated,
-			GetByID: driver.LookupScans, SettleLag: time.Second, History: driver.HistoryKept, Durability: driver.Written, Levels: []driver.Durability{driver.Written}, MaxBody: 900 << 10,
+			KeyedPriority: driver.PriorityInFetchWindow, Parallel: driver.ParallelPerPartition, Dedup: driver.DedupPerSession,
+			IDWindow: time.Minute,
+			Bound:    driver.BoundEstimated, AtomicPublish: together, AtomicEmit: together, Counts: driver.CountsEstimated,
+			GetByID: driver.LookupScans, SettleLag: time.Second, History: driver.HistoryKept, Durability: driver.Written,
+			Levels: []driver.Durability{driver.Written}, MaxBody: 900 << 10,
 		},
 		Steps: 200,
 		Late:  time.Minute, // a JVM, a race detector and other tests share two cores; the bench measures it
@@ -68,5 +70,8 @@ func harness(together driver.Atomicity, opening func(t testing.TB, namespace str
 
 func TestDriver(t *testing.T) {
 	c := kafkatest.Shared(t)
-	drivertest.Run(t, harness(driver.AtomicNever, func(t testing.TB, namespace string) *kafka.Driver { return open(t, c, namespace) }))
+	drivertest.Run(t, harness(driver.AtomicNever, func(t testing.TB,
+		namespace string) *kafka.Driver {
+		return open(t, c, namespace)
+	}))
 }

@@ -97,13 +97,14 @@ func logStart(t testing.TB, brokers []string, namespace string) int64 {
 	return at.Offset
 }
 
-// TestValuesAfterATrim: when snapshots have let the begin of the log go, a fresh reader and one that was cut off meanwhile have what those have who
-// read all of it, and go on together.
+// TestValuesAfterATrim: when snapshots have let the begin of the log go, a fresh reader and one that was cut off
+// meanwhile have what those have who read all of it, and go on together.
 func TestValuesAfterATrim(t *testing.T) {
 	t.Parallel()
 	c, namespace := kafkatest.Shared(t), "v"+rand.Text()[:10]+"."
 	opened := func(w *wire) *kafka.Driver {
-		d, err := kafka.New(t.Context(), kafka.WithSnapshots(kafka.Options{Brokers: c.Addrs(), Namespace: namespace, InternalPartitions: 1, Dial: w.dial}, 8<<10))
+		d, err := kafka.New(t.Context(), kafka.WithSnapshots(kafka.Options{Brokers: c.Addrs(), Namespace: namespace,
+			InternalPartitions: 1, Dial: w.dial}, 8<<10))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,18 +130,22 @@ func TestValuesAfterATrim(t *testing.T) {
 	for name, d := range map[string]*kafka.Driver{"fresh": fresh, "behind": behind} {
 		sameValues(t, "who is "+name, listing(t, d), listing(t, whole))
 	}
-	if again := put(t, fresh, driver.Write{Name: "lease", TTL: time.Hour, Request: "r"}); again.Revision != lease.Revision {
+	again := put(t, fresh, driver.Write{Name: "lease", TTL: time.Hour, Request: "r"})
+	if again.Revision != lease.Revision {
 		t.Errorf("the request of before is answered with %+v, first %+v", again, lease)
 	}
-	if r := write(t, fresh, driver.Write{Name: "lease", If: driver.Absent}); !errors.Is(r.Err, driver.ErrConflict) || r.Epoch != lease.Epoch {
+	if r := write(t, fresh, driver.Write{Name: "lease", If: driver.Absent}); !errors.Is(r.Err, driver.ErrConflict) ||
+		r.Epoch != lease.Epoch {
 		t.Errorf("the lease of before: %+v", r)
 	}
-	if v := put(t, behind, driver.Write{Name: "last", If: driver.Absent}); get(t, fresh, "last").Revision != v.Revision || get(t, whole, "last").Revision != v.Revision {
+	if v := put(t, behind, driver.Write{Name: "last", If: driver.Absent}); get(t, fresh, "last").Revision != v.Revision ||
+		get(t, whole, "last").Revision != v.Revision {
 		t.Errorf("what is written now is not seen by all: %+v", v)
 	}
 }
 
-// TestValuesAfterALeaderChange: with another leader revisions go on above all before, a TTL counts anew, and whoever reads the log later agrees.
+// TestValuesAfterALeaderChange: with another leader revisions go on above all before, a TTL counts anew, and whoever
+// reads the log later agrees.
 func TestValuesAfterALeaderChange(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Single(t)
@@ -177,7 +182,8 @@ func TestValuesAfterALeaderChange(t *testing.T) {
 	sameValues(t, "a fresh reader", listing(t, fresh), listing(t, d))
 }
 
-// TestDamagedValueRecord: what somebody else writes into the topic is passed over by everybody, and the diagnosis tells.
+// TestDamagedValueRecord: what somebody else writes into the topic is passed over by everybody, and the diagnosis
+// tells.
 func TestDamagedValueRecord(t *testing.T) {
 	t.Parallel()
 	c, namespace := fake(t), "v"+rand.Text()[:6]+"."
@@ -204,7 +210,8 @@ func TestDamagedValueRecord(t *testing.T) {
 	}
 }
 
-// TestNewerValueRecord: a record of a newer version stops whoever does not know it, with a hint, and nobody waits for ever.
+// TestNewerValueRecord: a record of a newer version stops whoever does not know it, with a hint, and nobody waits for
+// ever.
 func TestNewerValueRecord(t *testing.T) {
 	t.Parallel()
 	c, namespace := fake(t), "v"+rand.Text()[:6]+"."
@@ -217,7 +224,8 @@ func TestNewerValueRecord(t *testing.T) {
 	}
 	_, err := d.KV().Get(t.Context(), "things", "a")
 	hinted(t, err, driver.ErrUnsupported)
-	if r := write(t, d, driver.Write{Name: "a"}); !errors.Is(r.Err, driver.ErrUnsupported) && !errors.Is(r.Err, driver.ErrUnknown) {
+	if r := write(t, d, driver.Write{Name: "a"}); !errors.Is(r.Err, driver.ErrUnsupported) &&
+		!errors.Is(r.Err, driver.ErrUnknown) {
 		t.Errorf("a write behind it: %+v", r)
 	}
 	other, _ := mortal(t, c, namespace)
@@ -229,7 +237,8 @@ func TestNewerValueRecord(t *testing.T) {
 func TestUnusedValuesAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
-	d, err := kafka.New(t.Context(), kafka.WithIdle(kafka.Options{Brokers: c.ListenAddrs(), InternalPartitions: 1}, 50*time.Millisecond))
+	d, err := kafka.New(t.Context(), kafka.WithIdle(kafka.Options{Brokers: c.ListenAddrs(), InternalPartitions: 1},
+		50*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
-// writerEnv makes the test binary a process that writes values until it is killed: what it does, where, and the namespace.
+// writerEnv makes the test binary a process that writes values until it is killed: what it does, where, and the
+// namespace.
 const writerEnv = "FERRY_KAFKA_WRITER"
 
 // writer says what it has done, line by line. It ends with its input.
@@ -30,7 +31,8 @@ func writer(how string) error {
 		os.Exit(0)
 	}()
 	words := strings.Fields(how)
-	d, err := kafka.New(context.Background(), kafka.Options{Brokers: words[1:2], Namespace: words[2], InternalPartitions: 1})
+	d, err := kafka.New(context.Background(), kafka.Options{Brokers: words[1:2], Namespace: words[2],
+		InternalPartitions: 1})
 	if err != nil {
 		return err
 	}
@@ -57,7 +59,8 @@ func writer(how string) error {
 		return lease.Err
 	}
 	for {
-		r := apply(driver.Write{Name: "state", Data: []byte("writer"), Fence: &driver.Fence{Name: "lease", Epoch: lease.Epoch}})
+		r := apply(driver.Write{Name: "state", Data: []byte("writer"),
+			Fence: &driver.Fence{Name: "lease", Epoch: lease.Epoch}})
 		switch {
 		case r.Err == nil:
 			fmt.Println("wrote")
@@ -97,7 +100,8 @@ func startWriter(t *testing.T, how string) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, bufio.NewScanner(out)
 }
 
-// TestKilledWriter: whoever is killed in the middle of a write has made it or has not, and the next one need not wait for anything.
+// TestKilledWriter: whoever is killed in the middle of a write has made it or has not, and the next one need not wait
+// for anything.
 func TestKilledWriter(t *testing.T) {
 	t.Parallel()
 	c, namespace := kafkatest.Shared(t), "v"+rand.Text()[:10]+"."
@@ -126,7 +130,8 @@ func TestKilledWriter(t *testing.T) {
 		}
 		r := write(t, d, driver.Write{Name: "counter", Data: there.Data, If: driver.Condition(there.Revision)})
 		t.Logf("the next write was applied %v after the kill", time.Since(killed))
-		if late := errors.Is(r.Err, driver.ErrConflict) && number(r.Data) == said+1; r.Err != nil && !late { // a record that was on its way
+		// a record that was on its way
+		if late := errors.Is(r.Err, driver.ErrConflict) && number(r.Data) == said+1; r.Err != nil && !late {
 			t.Errorf("the next write: %v", r.Err)
 		}
 	}
@@ -151,7 +156,8 @@ func TestPausedWriter(t *testing.T) {
 		if _, err := d.KV().Wait(t.Context(), "things", "lease", held.Revision); held.Revision != 0 && err != nil {
 			t.Fatal(err)
 		}
-		if mine = write(t, d, driver.Write{Name: "lease", Data: []byte("me"), TTL: time.Hour, If: driver.Absent}); mine.Err == nil {
+		if mine = write(t, d, driver.Write{Name: "lease", Data: []byte("me"), TTL: time.Hour,
+			If: driver.Absent}); mine.Err == nil {
 			break
 		}
 		if !errors.Is(mine.Err, driver.ErrConflict) {
@@ -172,14 +178,16 @@ func TestPausedWriter(t *testing.T) {
 	}
 }
 
-// TestIncrementsOnABadNetwork: writers whose connections break again and again, on a log that is trimmed meanwhile, repeat what they do not know under the
-// same request: each increment is made once. Whoever reads later agrees with them.
+// TestIncrementsOnABadNetwork: writers whose connections break again and again, on a log that is trimmed meanwhile,
+// repeat what they do not know under the same request: each increment is made once. Whoever reads later agrees with
+// them.
 func TestIncrementsOnABadNetwork(t *testing.T) {
 	t.Parallel()
 	const writers, cuts = 3, 40
 	c, namespace := kafkatest.Shared(t), "v"+rand.Text()[:10]+"."
 	opened := func(w *wire) *kafka.Driver {
-		d, err := kafka.New(t.Context(), kafka.WithSnapshots(kafka.Options{Brokers: c.Addrs(), Namespace: namespace, InternalPartitions: 1, Dial: w.dial}, 2<<10))
+		d, err := kafka.New(t.Context(), kafka.WithSnapshots(kafka.Options{Brokers: c.Addrs(), Namespace: namespace,
+			InternalPartitions: 1, Dial: w.dial}, 2<<10))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +255,8 @@ func increment(t *testing.T, d driver.Driver, name string) {
 				}
 				continue
 			}
-			w.Data, w.If, w.Request = fmt.Append(nil, number(vs[0].Data)+1), driver.Condition(vs[0].Revision), fmt.Sprint(name, "/", try)
+			w.Data, w.If, w.Request = fmt.Append(nil, number(vs[0].Data)+1), driver.Condition(vs[0].Revision),
+				fmt.Sprint(name, "/", try)
 		}
 		r := d.KV().Apply(ctx, "things", driver.KVOptions{}, w)[0]
 		cancel()

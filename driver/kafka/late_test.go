@@ -19,7 +19,8 @@ const shortClaim = 6 * time.Second
 // three are drivers whose claims on rows last for a moment only: an owner, one behind a wire, and another.
 func three(t *testing.T, w *wire) (owner, wired, other *kafka.Driver) {
 	t.Helper()
-	o := kafka.Options{Brokers: kafkatest.Shared(t).Addrs(), Namespace: "l" + rand.Text()[:6] + ".", Partitions: 1, InternalPartitions: 1}
+	o := kafka.Options{Brokers: kafkatest.Shared(t).Addrs(), Namespace: "l" + rand.Text()[:6] + ".", Partitions: 1,
+		InternalPartitions: 1}
 	o = kafka.WithClaims(o, shortClaim)
 	var ds []*kafka.Driver
 	for i := range 3 {
@@ -50,7 +51,8 @@ func insist(t *testing.T, d *kafka.Driver, m driver.Move) {
 	}
 }
 
-// TestStoppedBeforeTheReplay: what a process stores that was stopped for longer than its claim on a dead letter has no effect. Another has replayed it.
+// TestStoppedBeforeTheReplay: what a process stores that was stopped for longer than its claim on a dead letter has no
+// effect. Another has replayed it.
 func TestStoppedBeforeTheReplay(t *testing.T) {
 	t.Parallel()
 	w := &wire{}
@@ -83,7 +85,8 @@ func TestStoppedBeforeTheReplay(t *testing.T) {
 	}
 }
 
-// TestStoppedBeforeTheEnd: the end of a dead letter that comes after its claim does not end another letter that has the same key since, also not when the topic is compacted.
+// TestStoppedBeforeTheEnd: the end of a dead letter that comes after its claim does not end another letter that has the
+// same key since, also not when the topic is compacted.
 func TestStoppedBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	w := &wire{}
@@ -124,7 +127,8 @@ func TestStoppedBeforeTheEnd(t *testing.T) {
 // newest is the record of a key that compaction keeps.
 func newest(t *testing.T, topic, key string) (found *kgo.Record) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(kafkatest.Shared(t).Addrs()...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(kafkatest.Shared(t).Addrs()...),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}))
 	if err != nil {
 		t.Fatal(err)
 	}

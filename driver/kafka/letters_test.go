@@ -22,7 +22,8 @@ import (
 // bury makes dead letters, and returns what they are called.
 func bury(t testing.TB, d *kafka.Driver, n int) []driver.Target {
 	t.Helper()
-	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute, MaxInflight: n})
+	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute,
+		MaxInflight: n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func bury(t testing.TB, d *kafka.Driver, n int) []driver.Target {
 		}
 		xs := make([]driver.Settlement, len(ds))
 		for i, x := range ds {
-			xs[i] = driver.Settlement{Delivery: x, Outcome: driver.Dead, Failure: &driver.Failure{Reason: driver.ReasonFatal, Error: "test"}}
+			xs[i] = driver.Settlement{Delivery: x, Outcome: driver.Dead,
+				Failure: &driver.Failure{Reason: driver.ReasonFatal, Error: "test"}}
 		}
 		for _, err := range s.Settle(t.Context(), xs) {
 			if err != nil {
@@ -85,8 +87,8 @@ func countRequests(c *kfake.Cluster) *atomic.Int32 {
 	return &sent
 }
 
-// TestManyLettersInFewRequests: many dead letters that are moved or deleted in one call are looked up and stored together, by their owner and by others, also by a
-// replay of the package deadletter.
+// TestManyLettersInFewRequests: many dead letters that are moved or deleted in one call are looked up and stored
+// together, by their owner and by others, also by a replay of the package deadletter.
 func TestManyLettersInFewRequests(t *testing.T) {
 	t.Parallel()
 	const letters = 200
@@ -113,7 +115,8 @@ func TestManyLettersInFewRequests(t *testing.T) {
 		},
 		"replay": func(t *testing.T, d driver.Driver, _ []driver.Target) int {
 			told := 0
-			report, err := queue(t, d).Replay(t.Context(), deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: "orders"}, Each: func(deadletter.LetterReport) { told++ }})
+			report, err := queue(t, d).Replay(t.Context(), deadletter.ReplayOptions{
+				Selection: deadletter.Selection{Topic: "orders"}, Each: func(deadletter.LetterReport) { told++ }})
 			if err != nil || report.Done != letters || told != letters {
 				t.Fatalf("%+v, %d told, %v", report, told, err)
 			}
@@ -135,7 +138,8 @@ func TestManyLettersInFewRequests(t *testing.T) {
 				if n := int(sent.Load()); n > most {
 					t.Errorf("%d requests for %d letters, want at most %d", n, letters, most)
 				}
-				if page, err := d.Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup, State: driver.StateDead}); err != nil || len(page.Entries) > 0 {
+				if page, err := d.Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup,
+					State: driver.StateDead}); err != nil || len(page.Entries) > 0 {
 					t.Errorf("%d letters are left, %v", len(page.Entries), err)
 				}
 			})
@@ -143,7 +147,8 @@ func TestManyLettersInFewRequests(t *testing.T) {
 	}
 }
 
-// TestLetterBeforeItsCommit: a letter whose message is not committed as settled, is neither moved nor deleted, by nobody.
+// TestLetterBeforeItsCommit: a letter whose message is not committed as settled, is neither moved nor deleted, by
+// nobody.
 func TestLetterBeforeItsCommit(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -188,7 +193,8 @@ func BenchmarkReplay(b *testing.B) {
 		d, by := open(b, c, namespace), open(b, c, namespace)
 		bury(b, d, letters)
 		start := time.Now()
-		report, err := queue(b, by).Replay(b.Context(), deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: "orders"}})
+		report, err := queue(b, by).Replay(b.Context(),
+			deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: "orders"}})
 		if err != nil || report.Done != letters {
 			b.Fatalf("%+v, %v", report, err)
 		}

@@ -18,7 +18,8 @@ import (
 // again opens the same backend as another process does.
 func again(t *testing.T, d *kafka.Driver, brokers []string) *kafka.Driver {
 	t.Helper()
-	other, err := kafka.New(t.Context(), kafka.Options{Brokers: brokers, Namespace: d.Namespace(), Partitions: 1, InternalPartitions: 1})
+	other, err := kafka.New(t.Context(), kafka.Options{Brokers: brokers, Namespace: d.Namespace(), Partitions: 1,
+		InternalPartitions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func TestDeadLettersStayOnTheBroker(t *testing.T) { // alone: it measures the he
 			t.Fatalf("after %d of %d dead letters the cursor is %q", i, letters, q.Cursor)
 		}
 	}
-	byRef, err := other.Get(t.Context(), driver.Target{Topic: "orders", Group: driver.DefaultGroup, Ref: driver.Ref{Pos: 43}})
+	byRef, err := other.Get(t.Context(), driver.Target{Topic: "orders", Group: driver.DefaultGroup,
+		Ref: driver.Ref{Pos: 43}})
 	if err != nil || len(byRef) != 1 || byRef[0].ID != "m042" {
 		t.Errorf("Get by Ref: %v", err)
 	}
@@ -80,7 +82,8 @@ func TestDeadLettersStayOnTheBroker(t *testing.T) { // alone: it measures the he
 	}
 }
 
-// TestBounds: a full topic refuses by the estimate, takes follow-ups all the same, and takes messages again when it is consumed.
+// TestBounds: a full topic refuses by the estimate, takes follow-ups all the same, and takes messages again when it is
+// consumed.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]driver.TopicConfig{"messages": {MaxMessages: 50}, "bytes": {MaxBytes: 50 << 10}} {
@@ -105,7 +108,8 @@ func TestBounds(t *testing.T) {
 			}
 			first := receive(t, s)
 			follow := message("follow", "k")
-			if err := s.Settle(t.Context(), []driver.Settlement{{Delivery: first, Emit: []*driver.Message{follow}}})[0]; err != nil {
+			if err := s.Settle(t.Context(),
+				[]driver.Settlement{{Delivery: first, Emit: []*driver.Message{follow}}})[0]; err != nil {
 				t.Errorf("a follow-up in a full topic: %v", err)
 			}
 			for range accepted {
@@ -124,7 +128,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBrokenRecords: whatever is wrong with a record, it is kept whole, and what is around it is delivered in order and committed past it.
+// TestBrokenRecords: whatever is wrong with a record, it is kept whole, and what is around it is delivered in order and
+// committed past it.
 func TestBrokenRecords(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -137,9 +142,12 @@ func TestBrokenRecords(t *testing.T) {
 	defer plain.Close()
 	broken := []*kgo.Record{
 		{Value: []byte("version"), Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("0")}}},
-		{Value: []byte("priority"), Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("1 00000000 1 x")}, {Key: "ferry-priority", Value: []byte("\xff\x00")}}},
-		{Value: []byte("unknown"), Headers: []kgo.RecordHeader{{Key: "ferry-nonsense", Value: bytes.Repeat([]byte{0xff}, 100)}}},
-		{Key: []byte("\x00\xff"), Value: bytes.Repeat([]byte{0}, 1000), Headers: []kgo.RecordHeader{{Key: "ferry-ttl", Value: []byte("soon")}}},
+		{Value: []byte("priority"), Headers: []kgo.RecordHeader{{Key: "ferry", Value: []byte("1 00000000 1 x")},
+			{Key: "ferry-priority", Value: []byte("\xff\x00")}}},
+		{Value: []byte("unknown"),
+			Headers: []kgo.RecordHeader{{Key: "ferry-nonsense", Value: bytes.Repeat([]byte{0xff}, 100)}}},
+		{Key: []byte("\x00\xff"), Value: bytes.Repeat([]byte{0}, 1000),
+			Headers: []kgo.RecordHeader{{Key: "ferry-ttl", Value: []byte("soon")}}},
 	}
 	for i, r := range broken {
 		raw := append([]byte{}, r.Value...)
@@ -174,7 +182,8 @@ func TestBrokenRecords(t *testing.T) {
 	}
 }
 
-// TestLooksAreBounded: a process that looks at a long backlog reads a window of it, says so, and finds what it has the place of.
+// TestLooksAreBounded: a process that looks at a long backlog reads a window of it, says so, and finds what it has the
+// place of.
 func TestLooksAreBounded(t *testing.T) {
 	t.Parallel()
 	const backlog = 20_100
@@ -193,19 +202,21 @@ func TestLooksAreBounded(t *testing.T) {
 		last = rs[len(rs)-1].Ref
 	}
 	other := again(t, d, c.ListenAddrs())
-	page, err := other.Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup, State: driver.StateReady, Limit: 1000})
+	page, err := other.Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup,
+		State: driver.StateReady, Limit: 1000})
 	if err != nil || len(page.Entries) != 1000 || page.Entries[0].ID != "m000000" || page.Next == "" {
 		t.Errorf("Browse: %d entries, %v", len(page.Entries), err)
 	}
 	_, err = other.Get(t.Context(), target(fmt.Sprintf("m%06d", backlog-1)))
 	hinted(t, err, driver.ErrNotFound)
-	if es, err := other.Get(t.Context(), driver.Target{Topic: "orders", Group: driver.DefaultGroup, Ref: last}); err != nil || es[0].State != driver.StateReady {
+	if es, err := other.Get(t.Context(), driver.Target{Topic: "orders", Group: driver.DefaultGroup,
+		Ref: last}); err != nil || es[0].State != driver.StateReady {
 		t.Errorf("Get by Ref beyond the window: %v", err)
 	}
 }
 
-// TestCompressedDelays: delayed messages that are small on their way and large in memory do not exceed the bound of a partition by more than as much again, and
-// all of them come, once.
+// TestCompressedDelays: delayed messages that are small on their way and large in memory do not exceed the bound of a
+// partition by more than as much again, and all of them come, once.
 func TestCompressedDelays(t *testing.T) {
 	t.Parallel()
 	for name, addrs := range map[string]func(t *testing.T) []string{
@@ -215,7 +226,8 @@ func TestCompressedDelays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// A process that does not run for a session fires again: a slow machine is not what is judged here.
-			d, err := kafka.New(t.Context(), kafka.Options{Brokers: addrs(t), Namespace: "d" + rand.Text()[:8] + ".", Partitions: 1, InternalPartitions: 1, Session: time.Minute})
+			d, err := kafka.New(t.Context(), kafka.Options{Brokers: addrs(t), Namespace: "d" + rand.Text()[:8] + ".",
+				Partitions: 1, InternalPartitions: 1, Session: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,7 +278,8 @@ func compressedDelays(t *testing.T, d *kafka.Driver) {
 	}
 }
 
-// TestParkedBodiesLeaveMemory: of what waits behind a failing key no more than 32 MiB of bodies stay in memory, whatever they were fetched with.
+// TestParkedBodiesLeaveMemory: of what waits behind a failing key no more than 32 MiB of bodies stay in memory,
+// whatever they were fetched with.
 func TestParkedBodiesLeaveMemory(t *testing.T) { // alone: it measures the heap
 	const many, size = 1000, 128 << 10 // 125 MB
 	d := open(t, kafkatest.Shared(t), "p"+rand.Text()[:8]+".")
@@ -284,13 +297,16 @@ func TestParkedBodiesLeaveMemory(t *testing.T) { // alone: it measures the heap
 		m.Body = body
 		publish(t, d, m)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); d.Unparked("orders", driver.DefaultGroup) < many+1; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); d.Unparked("orders", driver.DefaultGroup) < many+
+		1; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("only %d are parked", d.Unparked("orders", driver.DefaultGroup))
 		}
 	}
 	grown := heap() - before
-	for deadline := time.Now().Add(time.Minute); grown > 64 && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) { // what was fetched last goes a moment later
+	// what was fetched last goes a moment later
+	for deadline := time.Now().Add(time.Minute); grown > 64 &&
+		time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		grown = heap() - before
 	}
 	if grown > 64 {

@@ -41,7 +41,8 @@ func pages(t *testing.T, d *kafka.Driver, q driver.Query, size int) (n int) {
 	}
 }
 
-// TestListingsStayOnTheBroker: what is held, delayed or broken is counted and listed page by page, and none of it stays in memory.
+// TestListingsStayOnTheBroker: what is held, delayed or broken is counted and listed page by page, and none of it stays
+// in memory.
 func TestListingsStayOnTheBroker(t *testing.T) { // alone: it measures the heap
 	const many, size = 80, 256 << 10 // 20 MB of each
 	c := fake(t)
@@ -60,7 +61,8 @@ func TestListingsStayOnTheBroker(t *testing.T) { // alone: it measures the heap
 		}
 	}
 	s := subscribe(t, d, "x") // stores the broken ones
-	for deadline := time.Now().Add(time.Minute); d.Unparked("orders", driver.DefaultGroup) < many; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); d.Unparked("orders",
+		driver.DefaultGroup) < many; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the broken records are not stored")
 		}
@@ -83,7 +85,8 @@ func TestListingsStayOnTheBroker(t *testing.T) { // alone: it measures the heap
 	if grown := heap() - before; grown > 10 {
 		t.Errorf("%.0f MB of memory for looking at %d MB", grown, 3*many*size>>20)
 	}
-	if es, err := d.Get(t.Context(), driver.Target{Topic: "orders", ID: "h042"}); err != nil || es[0].State != driver.StateHeld || es[0].Body[0] != 42 {
+	if es, err := d.Get(t.Context(), driver.Target{Topic: "orders", ID: "h042"}); err != nil ||
+		es[0].State != driver.StateHeld || es[0].Body[0] != 42 {
 		t.Errorf("Get of a held message: %v", err)
 	}
 	es, err := d.Get(t.Context(), driver.Target{Topic: "orders", ID: "d042"})
@@ -99,7 +102,8 @@ func TestListingsStayOnTheBroker(t *testing.T) { // alone: it measures the heap
 	}
 }
 
-// TestBrowseDelayedReadsOnce: however many pages, what is delayed is read from the brokers about once, each message is listed once, and none is left out.
+// TestBrowseDelayedReadsOnce: however many pages, what is delayed is read from the brokers about once, each message is
+// listed once, and none is left out.
 func TestBrowseDelayedReadsOnce(t *testing.T) {
 	t.Parallel()
 	const many, limit = 3000, 50
@@ -108,7 +112,8 @@ func TestBrowseDelayedReadsOnce(t *testing.T) {
 	var ms, others []*driver.Message
 	for i := range many {
 		m := message(fmt.Sprintf("d%04d", i), "")
-		m.Delay = []time.Duration{10 * time.Minute, time.Hour, 10 * time.Hour}[i%3] // in three tiers, each for minutes at least
+		// in three tiers, each for minutes at least
+		m.Delay = []time.Duration{10 * time.Minute, time.Hour, 10 * time.Hour}[i%3]
 		ms = append(ms, m)
 		if i%10 == 0 {
 			m := message(fmt.Sprint("o", i), "")

@@ -27,7 +27,9 @@ func TestLogFromAnotherProcess(t *testing.T) {
 	held := receive(t, s)
 	other, _ := mortal(t, c, namespace)
 	var g driver.PartitionGroup
-	for deadline := time.Now().Add(30 * time.Second); g.Lag+g.Pending != 2 || g.Owner == ""; time.Sleep(10 * time.Millisecond) { // it goes by commits
+	// it goes by commits
+	for deadline := time.Now().Add(30 * time.Second); g.Lag+g.Pending != 2 ||
+		g.Owner == ""; time.Sleep(10 * time.Millisecond) {
 		ps, err := other.Partitions(t.Context(), "orders")
 		if err != nil || len(ps) != 1 || ps[0].Entries != 4 || len(ps[0].Groups) != 1 {
 			t.Fatalf("partitions %+v, %v", ps, err)
@@ -37,11 +39,13 @@ func TestLogFromAnotherProcess(t *testing.T) {
 		}
 	}
 	page, err := other.Pending(t.Context(), driver.PendingQuery{Topic: "orders", Group: driver.DefaultGroup})
-	if err != nil || len(page.Entries) == 0 || page.Entries[0].ID != held.ID || page.Entries[0].State != driver.StateInflight || page.Entries[0].Instance != "" {
+	if err != nil || len(page.Entries) == 0 || page.Entries[0].ID != held.ID ||
+		page.Entries[0].State != driver.StateInflight || page.Entries[0].Instance != "" {
 		t.Errorf("pending are %+v, %v", page, err)
 	}
 	for range 2 { // repeated, it is the same
-		if report, err := other.Replay(t.Context(), "orders", driver.DefaultGroup, driver.ReplayOptions{}); err != nil || report.Replayed > 2 {
+		if report, err := other.Replay(t.Context(), "orders", driver.DefaultGroup, driver.ReplayOptions{}); err != nil ||
+			report.Replayed > 2 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 	}
@@ -57,7 +61,8 @@ func TestLogFromAnotherProcess(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil { // what is settled is committed
 		t.Fatal(err)
 	}
-	if left, err := other.Pending(t.Context(), driver.PendingQuery{Topic: "orders", Group: driver.DefaultGroup}); err != nil || len(left.Entries) > 0 {
+	if left, err := other.Pending(t.Context(), driver.PendingQuery{Topic: "orders",
+		Group: driver.DefaultGroup}); err != nil || len(left.Entries) > 0 {
 		t.Errorf("pending are %+v, %v", left, err)
 	}
 }

@@ -17,7 +17,8 @@ func begin(t *testing.T, s driver.Subscription, x *driver.Delivery) {
 	}
 }
 
-// lives lets one owner of a group after the other receive a message and die, with what they do before that, and demands what the deliveries say.
+// lives lets one owner of a group after the other receive a message and die, with what they do before that, and demands
+// what the deliveries say.
 func lives(t *testing.T, lives []func(d *kafka.Driver, s driver.Subscription, x *driver.Delivery), deliveries ...int) {
 	t.Helper()
 	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
@@ -42,8 +43,8 @@ func lives(t *testing.T, lives []func(d *kafka.Driver, s driver.Subscription, x 
 	}
 }
 
-// TestUnseenLossesDoNotCount: the first holder that dies is counted, and of the others those whose handlers had begun, each by its own start: not by that of a delivery that was
-// given back, nor by that of an owner that left in order.
+// TestUnseenLossesDoNotCount: the first holder that dies is counted, and of the others those whose handlers had begun,
+// each by its own start: not by that of a delivery that was given back, nor by that of an owner that left in order.
 func TestUnseenLossesDoNotCount(t *testing.T) {
 	t.Parallel()
 	type live = func(d *kafka.Driver, s driver.Subscription, x *driver.Delivery)
@@ -63,7 +64,8 @@ func TestUnseenLossesDoNotCount(t *testing.T) {
 	lives(t, []live{die, die, begun, die, released, die, closed, die, begun, die}, 1, 2, 2, 3, 3, 3, 3, 3, 3, 4)
 }
 
-// TestVisitKeepsLosses: an operator changes something of a group whose last owner died. The next owner counts what that cost all the same.
+// TestVisitKeepsLosses: an operator changes something of a group whose last owner died. The next owner counts what that
+// cost all the same.
 func TestVisitKeepsLosses(t *testing.T) {
 	t.Parallel()
 	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
@@ -92,8 +94,8 @@ func TestVisitKeepsLosses(t *testing.T) {
 	}
 }
 
-// TestLateWordReachesTheNextOwner: a process is stopped while its handler runs, loses its partition, and goes on. What it says of the delivery then, or that it closes, tells the next
-// owner that it lives.
+// TestLateWordReachesTheNextOwner: a process is stopped while its handler runs, loses its partition, and goes on. What
+// it says of the delivery then, or that it closes, tells the next owner that it lives.
 func TestLateWordReachesTheNextOwner(t *testing.T) {
 	t.Parallel()
 	for name, speak := range map[string]func(t *testing.T, s driver.Subscription, x *driver.Delivery){

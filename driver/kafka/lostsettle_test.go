@@ -19,11 +19,13 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka"
 )
 
-// mortal is a driver that dies when its wire is cut and its members are expelled: its group need not wait for the session.
+// mortal is a driver that dies when its wire is cut and its members are expelled: its group need not wait for the
+// session.
 func mortal(t *testing.T, c *kfake.Cluster, namespace string) (*kafka.Driver, *wire) {
 	t.Helper()
 	w := &wire{}
-	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Dial: w.dial})
+	d, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: namespace, Partitions: 1,
+		InternalPartitions: 1, Dial: w.dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +61,8 @@ func expel(t *testing.T, c *kfake.Cluster, group string) {
 	}
 }
 
-// TestAckAfterRetryIsStored: a message fails, succeeds the second time, and its holder dies before anything of it was committed. It does not come again, least
-// of all as a new one with all its attempts.
+// TestAckAfterRetryIsStored: a message fails, succeeds the second time, and its holder dies before anything of it was
+// committed. It does not come again, least of all as a new one with all its attempts.
 func TestAckAfterRetryIsStored(t *testing.T) {
 	t.Parallel()
 	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
@@ -109,8 +111,8 @@ func TestAckAfterRetryIsStored(t *testing.T) {
 	state(t, heir, "before", "")
 }
 
-// TestKillerIsCounted: a message whose holders die as soon as their handlers begin is counted each time, however slow the brokers store that, and
-// although its first owner has committed before there was a message to deliver.
+// TestKillerIsCounted: a message whose holders die as soon as their handlers begin is counted each time, however slow
+// the brokers store that, and although its first owner has committed before there was a message to deliver.
 func TestKillerIsCounted(t *testing.T) {
 	t.Parallel()
 	const lives = 5
@@ -172,8 +174,9 @@ func TestClaimThatTookTooLong(t *testing.T) {
 	}
 }
 
-// TestClaimOfALapsedOwner: the first claim of an owner waits for a commit, and the coordinator does not answer until the owner cannot know any more whether the
-// partition is its own. That claim delivers nothing; a new one does when the coordinator has answered a question.
+// TestClaimOfALapsedOwner: the first claim of an owner waits for a commit, and the coordinator does not answer until
+// the owner cannot know any more whether the partition is its own. That claim delivers nothing; a new one does when the
+// coordinator has answered a question.
 func TestClaimOfALapsedOwner(t *testing.T) {
 	t.Parallel()
 	const lease = time.Minute // of subscribe
@@ -229,8 +232,8 @@ func TestClaimOfALapsedOwner(t *testing.T) {
 	}
 }
 
-// TestStaleCommits: an owner that was made to leave without knowing it joins again while another has its partition. It commits nothing of it any more:
-// what is committed never goes back.
+// TestStaleCommits: an owner that was made to leave without knowing it joins again while another has its partition. It
+// commits nothing of it any more: what is committed never goes back.
 func TestStaleCommits(t *testing.T) {
 	t.Parallel()
 	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
@@ -274,7 +277,8 @@ func TestStaleCommits(t *testing.T) {
 		return err == nil && found[group].State == "Stable" && len(found[group].Members) == 2
 	})
 	// Whatever it still has to commit is accepted now, or as soon as it knows that it has joined again.
-	await("it has committed all it has", func() bool { return stale.CommitDirty(t.Context(), "orders", driver.DefaultGroup) == nil })
+	await("it has committed all it has",
+		func() bool { return stale.CommitDirty(t.Context(), "orders", driver.DefaultGroup) == nil })
 	if at := committed(); at != 3 {
 		t.Fatalf("offset %d is committed after 3", at)
 	}

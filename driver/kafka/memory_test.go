@@ -37,7 +37,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc) / (1 << 20)
 }
 
-// BenchmarkParked measures what 100,000 followers of a failing key cost: memory, and whether the main topic is committed to its end.
+// BenchmarkParked measures what 100,000 followers of a failing key cost: memory, and whether the main topic is
+// committed to its end.
 func BenchmarkParked(b *testing.B) {
 	const parked = 100_000
 	c, namespace := kafkatest.Shared(b), "m"+rand.Text()[:10]+"."
@@ -52,7 +53,8 @@ func BenchmarkParked(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := s.Settle(b.Context(), []driver.Settlement{{Delivery: ds[0], Outcome: driver.Retry, After: time.Hour, Failure: &driver.Failure{}}})[0]; err != nil {
+	if err := s.Settle(b.Context(), []driver.Settlement{{Delivery: ds[0], Outcome: driver.Retry, After: time.Hour,
+		Failure: &driver.Failure{}}})[0]; err != nil {
 		b.Fatal(err)
 	}
 	before := heap()

@@ -67,7 +67,8 @@ func (d *Driver) browse(ctx context.Context, q driver.Query) (driver.Page, error
 	return page, nil
 }
 
-func (d *Driver) inState(ctx context.Context, t *registry.TopicState, group string, state driver.State) ([]consumer.Found, error) {
+func (d *Driver) inState(ctx context.Context, t *registry.TopicState, group string,
+	state driver.State) ([]consumer.Found, error) {
 	if err := d.checkGroup(t, group); err != nil {
 		return nil, err
 	}
@@ -91,7 +92,8 @@ func (d *Driver) checkGroup(t *registry.TopicState, group string) error {
 	return nil
 }
 
-// invalidPage is a page of the broken records of a topic. Groups without consumers are looked through first: whoever reads them finds them.
+// invalidPage is a page of the broken records of a topic. Groups without consumers are looked through first: whoever
+// reads them finds them.
 func (d *Driver) invalidPage(ctx context.Context, t *registry.TopicState, q driver.Query) (driver.Page, error) {
 	for _, g := range d.registry.GroupsOf(t.Name) {
 		vs, err := d.groups.Look(ctx, t, g)

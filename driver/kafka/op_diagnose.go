@@ -32,7 +32,8 @@ func (d diagnosis) look(ctx context.Context) ([]driver.Finding, error) {
 		return nil, d.cluster.Unreached("asking the brokers", err)
 	}
 	n := len(meta.Brokers)
-	out := []driver.Finding{{Severity: driver.SeverityOK, Subject: "brokers", Text: fmt.Sprintf("%d brokers answer", n)}, d.replicaFinding(n)}
+	out := []driver.Finding{{Severity: driver.SeverityOK, Subject: "brokers", Text: fmt.Sprintf("%d brokers answer", n)},
+		d.replicaFinding(n)}
 	out = append(out, d.offsetsFinding(ctx, meta.Controller), d.clockFinding(ctx))
 	topics, err := d.topicFindings(ctx)
 	return append(append(out, topics...), d.kvFindings(ctx)...), err
@@ -46,9 +47,11 @@ func (d diagnosis) kvFindings(ctx context.Context) []driver.Finding {
 	n, last, err := d.kv.Damaged(ctx)
 	switch {
 	case err != nil:
-		return []driver.Finding{{Severity: driver.SeverityError, Subject: d.cluster.KVTopic(), Text: "the named values cannot be read", Hint: err.Error()}}
+		return []driver.Finding{{Severity: driver.SeverityError, Subject: d.cluster.KVTopic(),
+			Text: "the named values cannot be read", Hint: err.Error()}}
 	case n > 0:
-		return []driver.Finding{{Severity: driver.SeverityWarning, Subject: d.cluster.KVTopic(), Text: fmt.Sprintf("%d records mean nothing and are passed over by everybody: %v", n, last),
+		return []driver.Finding{{Severity: driver.SeverityWarning, Subject: d.cluster.KVTopic(),
+			Text: fmt.Sprintf("%d records mean nothing and are passed over by everybody: %v", n, last),
 			Hint: "find out who writes to this topic besides Ferry"}}
 	}
 	return nil
@@ -57,14 +60,16 @@ func (d diagnosis) kvFindings(ctx context.Context) []driver.Finding {
 func (d diagnosis) replicaFinding(brokers int) driver.Finding {
 	switch {
 	case d.cluster.Settings.Replicas == 1 && brokers >= 3:
-		return driver.Finding{Severity: driver.SeverityWarning, Subject: "replicas", Text: "new topics get one replica, although there are enough brokers for three",
+		return driver.Finding{Severity: driver.SeverityWarning, Subject: "replicas",
+			Text: "new topics get one replica, although there are enough brokers for three",
 			Hint: "open with replicas=3"}
 	case d.cluster.Settings.Replicas == 1:
 		return driver.Finding{Severity: driver.SeverityWarning, Subject: "replicas",
 			Text: "topics have one replica: a publish survives kill -9 of the broker, not the loss of its disk nor a power loss",
 			Hint: "run three brokers and open with replicas=3"}
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "replicas", Text: fmt.Sprintf("new topics get %d replicas, and a publish waits for 2", d.cluster.Settings.Replicas)}
+	return driver.Finding{Severity: driver.SeverityOK, Subject: "replicas",
+		Text: fmt.Sprintf("new topics get %d replicas, and a publish waits for 2", d.cluster.Settings.Replicas)}
 }
 
 // offsetsFinding looks how long brokers keep the offsets of a group that nobody consumes.
@@ -73,24 +78,30 @@ func (d diagnosis) offsetsFinding(ctx context.Context, broker int32) driver.Find
 	kept := minutes * time.Minute
 	switch {
 	case kept == 0:
-		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "offsets", Text: "how long brokers keep the offsets of idle groups is hidden", Hint: "allow DESCRIBE_CONFIGS on the cluster"}
+		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "offsets",
+			Text: "how long brokers keep the offsets of idle groups is hidden", Hint: "allow DESCRIBE_CONFIGS on the cluster"}
 	case kept < 2*aliveEvery:
-		return driver.Finding{Severity: driver.SeverityError, Subject: "offsets", Text: fmt.Sprintf("brokers forget the offsets of a group after %v without consumers, and it would begin again", kept),
+		return driver.Finding{Severity: driver.SeverityError, Subject: "offsets", Text: fmt.Sprintf("brokers forget the "+
+			"offsets of a group after %v without consumers, and it would begin again", kept),
 			Hint: "set offsets.retention.minutes=10080 on the brokers"}
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "offsets", Text: fmt.Sprintf("offsets of idle groups are kept %v, and committed again every %v while a process of Ferry runs", kept, aliveEvery)}
+	return driver.Finding{Severity: driver.SeverityOK, Subject: "offsets", Text: fmt.Sprintf("offsets of idle groups "+
+		"are kept %v, and committed again every %v while a process of Ferry runs", kept, aliveEvery)}
 }
 
 // clockFinding compares this machine's clock with the brokers'. Ferry goes by theirs.
 func (d diagnosis) clockFinding(ctx context.Context) driver.Finding {
 	if err := d.cluster.Probe(ctx); err != nil {
-		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "clock", Text: "the time of the brokers could not be read", Hint: err.Error()}
+		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "clock",
+			Text: "the time of the brokers could not be read", Hint: err.Error()}
 	}
 	off := time.Since(d.cluster.Now()).Round(time.Millisecond)
 	if off.Abs() > time.Second {
-		return driver.Finding{Severity: driver.SeverityWarning, Subject: "clock", Text: fmt.Sprintf("this machine's clock is %v ahead of the brokers'; delays go by theirs", off), Hint: "let NTP set both"}
+		return driver.Finding{Severity: driver.SeverityWarning, Subject: "clock", Text: fmt.Sprintf("this machine's clock "+
+			"is %v ahead of the brokers'; delays go by theirs", off), Hint: "let NTP set both"}
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "clock", Text: "this machine and the brokers agree within a second"}
+	return driver.Finding{Severity: driver.SeverityOK, Subject: "clock",
+		Text: "this machine and the brokers agree within a second"}
 }
 
 // demand is a setting that a topic must have, and what happens otherwise.
@@ -108,12 +119,15 @@ func (d diagnosis) demands(compact bool) []demand {
 	insync := min(2, d.cluster.Settings.Replicas)
 	out := []demand{
 		{"min.insync.replicas", strconv.Itoa(insync), "an acknowledged publish may be lost with one broker", atLeast(insync)},
-		{"unclean.leader.election.enable", "false", "a broker that is behind may become leader, and acknowledged messages are lost", nil},
+		{"unclean.leader.election.enable", "false", "a broker that is behind may become leader, and acknowledged messages " +
+			"are lost", nil},
 		{"message.timestamp.type", "LogAppendTime", "delays and TTL go by clocks of producers", nil},
-		{"max.message.bytes", strconv.Itoa(d.cluster.Settings.MaxBody + 200<<10), "bodies that are allowed are refused", atLeast(d.cluster.Settings.MaxBody + 100<<10)},
+		{"max.message.bytes", strconv.Itoa(d.cluster.Settings.MaxBody + 200<<10), "bodies that are allowed are refused",
+			atLeast(d.cluster.Settings.MaxBody + 100<<10)},
 	}
 	if compact {
-		return append(out, demand{"cleanup.policy", "compact,delete", "rows are deleted or never cleaned up", func(have string) bool { return strings.Contains(have, "compact") }},
+		return append(out, demand{"cleanup.policy", "compact,delete", "rows are deleted or never cleaned up",
+			func(have string) bool { return strings.Contains(have, "compact") }},
 			demand{"retention.ms", "-1", "rows are deleted by age", nil})
 	}
 	return append(out, demand{"cleanup.policy", "delete", "messages of the same key replace each other", nil},
@@ -134,7 +148,8 @@ func (d diagnosis) topicFindings(ctx context.Context) (out []driver.Finding, err
 		plain = append(plain, d.cluster.KVTopic())
 	}
 	for _, name := range d.registry.TopicNames() {
-		plain, compact = append(plain, d.cluster.MainTopic(name)), append(compact, d.cluster.DeadTopic(name), d.cluster.InvalidTopic(name))
+		plain, compact = append(plain, d.cluster.MainTopic(name)),
+			append(compact, d.cluster.DeadTopic(name), d.cluster.InvalidTopic(name))
 		for _, g := range d.registry.GroupsOf(name) {
 			compact = append(compact, d.cluster.RetryTopic(name, g))
 		}
@@ -154,14 +169,16 @@ func (d diagnosis) topicFindings(ctx context.Context) (out []driver.Finding, err
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, driver.Finding{Severity: driver.SeverityOK, Subject: "topics", Text: fmt.Sprintf("%d topics have safe settings", len(plain)+len(compact))})
+		out = append(out, driver.Finding{Severity: driver.SeverityOK, Subject: "topics",
+			Text: fmt.Sprintf("%d topics have safe settings", len(plain)+len(compact))})
 	}
 	return out, nil
 }
 
 func (d diagnosis) configFindings(c kadm.ResourceConfig, compact bool) (out []driver.Finding) {
 	if c.Err != nil {
-		return []driver.Finding{{Severity: driver.SeverityUnknown, Subject: c.Name, Text: "its settings could not be read: " + c.Err.Error(), Hint: "allow DESCRIBE_CONFIGS on it"}}
+		return []driver.Finding{{Severity: driver.SeverityUnknown, Subject: c.Name,
+			Text: "its settings could not be read: " + c.Err.Error(), Hint: "allow DESCRIBE_CONFIGS on it"}}
 	}
 	have := map[string]string{}
 	for _, x := range c.Configs {
@@ -172,8 +189,10 @@ func (d diagnosis) configFindings(c kadm.ResourceConfig, compact bool) (out []dr
 		if !known || v == want.want || want.fine != nil && want.fine(v) {
 			continue
 		}
-		out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: c.Name, Text: fmt.Sprintf("%s is %s: %s", want.setting, v, want.why),
-			Hint: fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config '%s=[%s]'", d.cluster.Settings.Brokers[0], c.Name, want.setting, want.want)})
+		out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: c.Name,
+			Text: fmt.Sprintf("%s is %s: %s", want.setting, v, want.why),
+			Hint: fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s "+
+				"--add-config '%s=[%s]'", d.cluster.Settings.Brokers[0], c.Name, want.setting, want.want)})
 	}
 	return out
 }
@@ -182,7 +201,8 @@ func (d diagnosis) configFindings(c kadm.ResourceConfig, compact bool) (out []dr
 func (d diagnosis) partitionFindings(details kadm.TopicDetails) (out []driver.Finding) {
 	for _, t := range details.Sorted() {
 		if t.Err != nil {
-			out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: t.Topic, Text: "it cannot be used: " + t.Err.Error(), Hint: "see whether somebody deleted it, and the ACLs"})
+			out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: t.Topic,
+				Text: "it cannot be used: " + t.Err.Error(), Hint: "see whether somebody deleted it, and the ACLs"})
 			continue
 		}
 		few := 0
@@ -192,7 +212,8 @@ func (d diagnosis) partitionFindings(details kadm.TopicDetails) (out []driver.Fi
 			}
 		}
 		if few > 0 {
-			out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: t.Topic, Text: fmt.Sprintf("%d partitions have fewer than %d replicas", few, d.cluster.Settings.Replicas),
+			out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: t.Topic,
+				Text: fmt.Sprintf("%d partitions have fewer than %d replicas", few, d.cluster.Settings.Replicas),
 				Hint: "add replicas with kafka-reassign-partitions.sh"})
 		}
 	}
@@ -200,14 +221,18 @@ func (d diagnosis) partitionFindings(details kadm.TopicDetails) (out []driver.Fi
 		n := len(details[d.cluster.MainTopic(name)].Partitions)
 		for _, g := range d.registry.GroupsOf(name) {
 			if had := len(details[d.cluster.RetryTopic(name, g)].Partitions); had > n {
-				out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: name, Text: fmt.Sprintf("it has %d partitions, and its group %q was made for %d: what waits in the others is not seen", n, g, had),
+				out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: name,
+					Text: fmt.Sprintf("it has %d partitions, and its group %q was made for %d: what waits in the others is not seen",
+						n, g, had),
 					Hint: d.registry.WidenHint(name, had)})
 			}
 		}
 	}
 	for _, t := range d.registry.AllKnown() {
 		if n := len(details[t.Main].Partitions); n > t.Partitions {
-			out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: t.Name, Text: fmt.Sprintf("it had %d partitions and has %d now: the order of keys is broken across that moment", t.Partitions, n),
+			out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: t.Name,
+				Text: fmt.Sprintf("it had %d partitions and has %d now: the order of keys is broken across that moment",
+					t.Partitions, n),
 				Hint: "restart the programs that use it, and add partitions to its retry topics too"})
 		}
 	}

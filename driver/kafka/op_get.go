@@ -83,20 +83,24 @@ func (d *Driver) getInvalid(ctx context.Context, t *registry.TopicState, ref dri
 }
 
 // getKept looks for a settled message among what TopicConfig.Keep holds: at its offset, or in all that is young enough.
-func (d *Driver) getKept(ctx context.Context, t *registry.TopicState, target driver.Target) (out []driver.Entry, err error) {
-	from, err := d.registry.Position(ctx, t, driver.Position{From: driver.FromTime, Time: d.cluster.Now().Add(-d.registry.RowOf(t).Config.Keep - registry.KeepGrace)})
+func (d *Driver) getKept(ctx context.Context, t *registry.TopicState, target driver.Target) (out []driver.Entry,
+	err error) {
+	from, err := d.registry.Position(ctx, t, driver.Position{From: driver.FromTime,
+		Time: d.cluster.Now().Add(-d.registry.RowOf(t).Config.Keep - registry.KeepGrace)})
 	if err != nil {
 		return nil, err
 	}
 	for id, at := range from {
 		err := d.cluster.ReadRange(ctx, d.cluster.MainTopic(t.Name), id, at, at+cluster.WindowItems, func(r *kgo.Record) {
 			m, err := record.FromRecord(t.Name, r)
-			if err != nil || record.IsLate(r) || !record.Named(target, record.RefOf(r), m.ID) || m.TTL > 0 && time.Since(m.PublishedAt) > m.TTL {
+			if err != nil || record.IsLate(r) || !record.Named(target, record.RefOf(r), m.ID) || m.TTL > 0 &&
+				time.Since(m.PublishedAt) > m.TTL {
 				return
 			}
 			for _, g := range d.registry.GroupsOf(t.Name) {
 				if target.Group == "" || target.Group == g {
-					out = append(out, driver.Entry{Message: m, Ref: record.RefOf(r), Group: g, State: driver.StateDone, Attempt: 1, Deliveries: 1})
+					out = append(out, driver.Entry{Message: m, Ref: record.RefOf(r), Group: g, State: driver.StateDone, Attempt: 1,
+						Deliveries: 1})
 				}
 			}
 		})
@@ -107,7 +111,8 @@ func (d *Driver) getKept(ctx context.Context, t *registry.TopicState, target dri
 	return out, nil
 }
 
-func (d *Driver) getIn(ctx context.Context, t *registry.TopicState, group string, target driver.Target) ([]driver.Entry, error) {
+func (d *Driver) getIn(ctx context.Context, t *registry.TopicState, group string, target driver.Target) ([]driver.Entry,
+	error) {
 	var out []driver.Entry
 	vs, err := d.groups.Look(ctx, t, group)
 	if err != nil {
@@ -128,7 +133,8 @@ func (d *Driver) getIn(ctx context.Context, t *registry.TopicState, group string
 }
 
 // getUnread reads a message that no owner has fetched yet: it is ready.
-func (d *Driver) getUnread(ctx context.Context, t *registry.TopicState, group string, ref driver.Ref) ([]driver.Entry, error) {
+func (d *Driver) getUnread(ctx context.Context, t *registry.TopicState, group string, ref driver.Ref) ([]driver.Entry,
+	error) {
 	r, err := d.cluster.ReadOne(ctx, d.cluster.MainTopic(t.Name), ref.Partition, int64(ref.Pos)-1)
 	if r == nil || err != nil {
 		return nil, err

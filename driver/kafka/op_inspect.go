@@ -24,7 +24,8 @@ func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInf
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		var row registry.TopicRow
 		if d.registry.Row(registry.TopicKey(name), &row) {
-			infos = append(infos, driver.TopicInfo{Topic: name, Config: row.Config, Paused: row.Paused, Groups: d.registry.GroupsOf(name)})
+			infos = append(infos, driver.TopicInfo{Topic: name, Config: row.Config, Paused: row.Paused,
+				Groups: d.registry.GroupsOf(name)})
 		}
 	}
 	return infos, nil
@@ -81,7 +82,8 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 	return st, nil
 }
 
-func (d *Driver) groupStats(ctx context.Context, t *registry.TopicState, group string, ends map[int32]int64) (driver.GroupStats, error) {
+func (d *Driver) groupStats(ctx context.Context, t *registry.TopicState, group string,
+	ends map[int32]int64) (driver.GroupStats, error) {
 	var row registry.GroupRow
 	d.registry.Row(registry.GroupKey(t.Name, group), &row)
 	gs := driver.GroupStats{Group: group, Order: row.Order, Paused: row.Paused}

@@ -14,7 +14,8 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-// kvKey is the row of the meta topic that says how many partitions the named values have. They stay as many: a bucket is found by it.
+// kvKey is the row of the meta topic that says how many partitions the named values have. They stay as many: a bucket
+// is found by it.
 const kvKey = "values"
 
 // kvRow is that row.
@@ -27,9 +28,11 @@ func (d *Driver) newKV(o Options) *kafkakv.KV {
 	return kafkakv.New(kafkakv.Options{
 		Client: d.cluster.Client,
 		Reader: func(more ...kgo.Opt) (*kgo.Client, error) {
-			return kgo.NewClient(d.cluster.ClientOptions(append(more, kgo.Rack(""))...)...) // a replica near by hears of a verdict later than the leader
+			// a replica near by hears of a verdict later than the leader
+			return kgo.NewClient(d.cluster.ClientOptions(append(more, kgo.Rack(""))...)...)
 		},
-		Topic: d.cluster.KVTopic(), Prepare: d.makeKV, Place: record.PartitionOf, Levels: d.caps, Unsure: cluster.Unsure, Unreached: d.cluster.Unreached,
+		Topic: d.cluster.KVTopic(), Prepare: d.makeKV, Place: record.PartitionOf, Levels: d.caps, Unsure: cluster.Unsure,
+		Unreached:     d.cluster.Unreached,
 		SnapshotEvery: o.snapshotEvery, Idle: o.kvIdle,
 	})
 }
@@ -62,8 +65,12 @@ func (d *Driver) makeKV(ctx context.Context) (partitions int, err error) {
 	return row.Partitions, nil
 }
 
-// commandLog are the settings of the topic of named values: nothing ends by itself, and what is trimmed makes room soon.
+// commandLog are the settings of the topic of named values: nothing ends by itself, and what is trimmed makes room
+// soon.
 func commandLog() map[string]*string {
-	return map[string]*string{"cleanup.policy": cluster.Text("delete"), "retention.ms": cluster.Text("-1"), "retention.bytes": cluster.Text("-1"), "message.timestamp.type": cluster.Text("LogAppendTime"),
-		"segment.bytes": cluster.Text("134217728"), "max.message.bytes": cluster.Text(strconv.Itoa(cluster.MaxMaxBody + 200<<10))} // a batch is as large as that of messages may be
+	return map[string]*string{"cleanup.policy": cluster.Text("delete"), "retention.ms": cluster.Text("-1"),
+		"retention.bytes": cluster.Text("-1"), "message.timestamp.type": cluster.Text("LogAppendTime"),
+		// a batch is as large as that of messages may be
+		"segment.bytes":     cluster.Text("134217728"),
+		"max.message.bytes": cluster.Text(strconv.Itoa(cluster.MaxMaxBody + 200<<10))}
 }

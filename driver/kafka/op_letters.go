@@ -16,7 +16,8 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
-// Dead letters are moved and deleted many at once: each on its own, but looked up and stored together. lettersAtOnce bounds their bodies in memory.
+// Dead letters are moved and deleted many at once: each on its own, but looked up and stored together. lettersAtOnce
+// bounds their bodies in memory.
 const lettersAtOnce = 100
 
 // letterBox has the dead letters of groups.
@@ -57,7 +58,8 @@ func (d *letterBox) changeLetters(ctx context.Context, all []request) (rest []re
 	return rest
 }
 
-// changeBatch is changeLetters for letters of one group that go to one group. What it cannot look up is left to others too: they say why.
+// changeBatch is changeLetters for letters of one group that go to one group. What it cannot look up is left to others
+// too: they say why.
 func (d *letterBox) changeBatch(ctx context.Context, topic, group, to string, all []request) (rest []request) {
 	t, err := d.registry.Existing(ctx, topic)
 	if err != nil {
@@ -98,7 +100,8 @@ type letter struct {
 }
 
 // withoutLiving leaves out letters that are not the ones that are meant, and those whose message lives.
-func (d *letterBox) withoutLiving(ctx context.Context, t *registry.TopicState, group string, all []letter) (left []letter, living []request) {
+func (d *letterBox) withoutLiving(ctx context.Context, t *registry.TopicState, group string,
+	all []letter) (left []letter, living []request) {
 	entries := make([]driver.Entry, len(all))
 	for i, l := range all {
 		entries[i] = l.entry
@@ -149,7 +152,8 @@ func (d *letterBox) withoutKnown(ctx context.Context, t *registry.TopicState, to
 }
 
 // knownIn returns which of some ids are unsettled in a group.
-func (d *letterBox) knownIn(ctx context.Context, t *registry.TopicState, group string, ids map[string]bool) (map[string]bool, error) {
+func (d *letterBox) knownIn(ctx context.Context, t *registry.TopicState, group string,
+	ids map[string]bool) (map[string]bool, error) {
 	vs, err := d.groups.Look(ctx, t, group)
 	if err != nil {
 		return nil, err
@@ -195,7 +199,8 @@ func (d *letterBox) endLetters(ctx context.Context, t *registry.TopicState, all 
 }
 
 // endOfLetter wants to end a dead letter, and to store what it becomes if that is not nil.
-func endOfLetter(x *compacted.Index, t *registry.TopicState, e driver.Entry, made *kgo.Record) (*compacted.Contender, error) {
+func endOfLetter(x *compacted.Index, t *registry.TopicState, e driver.Entry, made *kgo.Record) (*compacted.Contender,
+	error) {
 	name := record.DeadName(e.Group, e.ID)
 	at, ok := x.Find(name)
 	if !ok {
@@ -204,15 +209,16 @@ func endOfLetter(x *compacted.Index, t *registry.TopicState, e driver.Entry, mad
 	if at.Suffix != compacted.SuffixOf(record.DeadKey(e.Group, e.ID, e.Dead.Rounds), name) {
 		return nil, driver.Target{Topic: t.Name, ID: e.ID, Group: e.Group}.Outlived()
 	}
-	return &compacted.Contender{Partition: int32(at.Partition), Key: name, Row: at.Offset, Change: func(context.Context) (records, ends []*kgo.Record, err error) {
-		if made != nil {
-			records = []*kgo.Record{made}
-		}
-		for round := e.Dead.Rounds; round >= 0; round-- { // the older ones are what a crash may have left
-			ends = append(ends, record.Tombstone(x.Topic, int32(at.Partition), record.DeadKey(e.Group, e.ID, round)))
-		}
-		return records, ends, nil
-	}}, nil
+	return &compacted.Contender{Partition: int32(at.Partition), Key: name, Row: at.Offset,
+		Change: func(context.Context) (records, ends []*kgo.Record, err error) {
+			if made != nil {
+				records = []*kgo.Record{made}
+			}
+			for round := e.Dead.Rounds; round >= 0; round-- { // the older ones are what a crash may have left
+				ends = append(ends, record.Tombstone(x.Topic, int32(at.Partition), record.DeadKey(e.Group, e.ID, round)))
+			}
+			return records, ends, nil
+		}}, nil
 }
 
 // changeDead ends a dead letter, and stores what it becomes if that is not nil.
@@ -231,6 +237,8 @@ func (d *letterBox) changeDead(ctx context.Context, t *registry.TopicState, e dr
 
 // replayed is a dead letter as its group finds it again, or another one.
 func (d *letterBox) replayed(t *registry.TopicState, m *driver.Move, e driver.Entry) *kgo.Record {
-	return d.groups.Inserted(t, cmp.Or(m.To, e.Group), consumer.Edited(e.Message, m.Edit), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), record.State{
-		After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref, Spared: !e.Message.PublishedAt.Add(e.TTL).After(time.Now())})
+	return d.groups.Inserted(t, cmp.Or(m.To, e.Group), consumer.Edited(e.Message, m.Edit),
+		fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), record.State{
+			After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref,
+			Spared: !e.Message.PublishedAt.Add(e.TTL).After(time.Now())})
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // findDead looks for the dead letter of a message in a group.
-func (d *letterBox) findDead(ctx context.Context, t *registry.TopicState, group string, target driver.Target) ([]driver.Entry, error) {
+func (d *letterBox) findDead(ctx context.Context, t *registry.TopicState, group string,
+	target driver.Target) ([]driver.Entry, error) {
 	found, err := d.findLetters(ctx, t, group, []driver.Target{target})
 	if err != nil || found[0].Dead == nil {
 		return nil, err
@@ -22,8 +23,10 @@ func (d *letterBox) findDead(ctx context.Context, t *registry.TopicState, group 
 	return found, nil
 }
 
-// findLetters looks for the dead letters of messages in a group: by their ids at once, by their Refs alone in all of them. An entry without Dead says that there is none.
-func (d *letterBox) findLetters(ctx context.Context, t *registry.TopicState, group string, targets []driver.Target) ([]driver.Entry, error) {
+// findLetters looks for the dead letters of messages in a group: by their ids at once, by their Refs alone in all of
+// them. An entry without Dead says that there is none.
+func (d *letterBox) findLetters(ctx context.Context, t *registry.TopicState, group string,
+	targets []driver.Target) ([]driver.Entry, error) {
 	out := make([]driver.Entry, len(targets))
 	x, err := d.registry.DeadLetters(ctx, t)
 	if err != nil || x.Count(group) == 0 {
@@ -89,8 +92,10 @@ func (d *letterBox) endAllDead(ctx context.Context, t *registry.TopicState, grou
 	return x.EndEach(ctx, func(use func(*kgo.Record)) error { return d.eachDead(ctx, t, group, use) })
 }
 
-// changeInvalid stores what change makes of a broken record, for one of those who want to end it at the same time, and deletes it.
-func (d *Driver) changeInvalid(ctx context.Context, t *registry.TopicState, ref driver.Ref, change compacted.Replacement) error {
+// changeInvalid stores what change makes of a broken record, for one of those who want to end it at the same time, and
+// deletes it.
+func (d *Driver) changeInvalid(ctx context.Context, t *registry.TopicState, ref driver.Ref,
+	change compacted.Replacement) error {
 	x, err := d.registry.InvalidRows(ctx, t)
 	if err != nil {
 		return err
@@ -99,8 +104,9 @@ func (d *Driver) changeInvalid(ctx context.Context, t *registry.TopicState, ref 
 	if !ok {
 		return cluster.ErrNoMessage(driver.Target{Topic: t.Name, Ref: ref})
 	}
-	return x.Contend(ctx, int32(at.Partition), ref.String(), at.Offset, func(ctx context.Context) (made, ends []*kgo.Record, err error) {
-		made, err = change(ctx)
-		return made, []*kgo.Record{record.Tombstone(x.Topic, int32(at.Partition), ref.String())}, err
-	})
+	return x.Contend(ctx, int32(at.Partition), ref.String(), at.Offset,
+		func(ctx context.Context) (made, ends []*kgo.Record, err error) {
+			made, err = change(ctx)
+			return made, []*kgo.Record{record.Tombstone(x.Topic, int32(at.Partition), ref.String())}, err
+		})
 }

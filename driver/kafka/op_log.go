@@ -9,8 +9,8 @@ import (
 
 var _ driver.Log = (*Driver)(nil)
 
-// Partitions tells of each partition of a topic what it holds, and how far each group has come in it: of our own as it is, of others as their owners said with
-// their last commit.
+// Partitions tells of each partition of a topic what it holds, and how far each group has come in it: of our own as it
+// is, of others as their owners said with their last commit.
 func (d *Driver) Partitions(ctx context.Context, topic string) ([]driver.Partition, error) {
 	if err := driver.CheckName("topic", topic); err != nil {
 		return nil, err
@@ -43,7 +43,8 @@ func (d *Driver) Partitions(ctx context.Context, topic string) ([]driver.Partiti
 		for i := range all {
 			id := int32(i)
 			x := tallies[id]
-			all[i].Groups = append(all[i].Groups, driver.PartitionGroup{Group: g, Owner: owners[id], Lag: max(0, ends[id]-x.Next), Pending: int64(x.Ready + x.Inflight + x.Waiting)})
+			all[i].Groups = append(all[i].Groups, driver.PartitionGroup{Group: g, Owner: owners[id],
+				Lag: max(0, ends[id]-x.Next), Pending: int64(x.Ready + x.Inflight + x.Waiting)})
 		}
 	}
 	return all, nil

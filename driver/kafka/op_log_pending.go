@@ -18,7 +18,8 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 		return page, err
 	}
 	if q.Instance != "" {
-		return page, driver.NewError(driver.ErrUnsupported, "Kafka does not know which instance has what of a partition", "leave the instance out; Partitions tells who owns each", nil)
+		return page, driver.NewError(driver.ErrUnsupported, "Kafka does not know which instance has what of a partition",
+			"leave the instance out; Partitions tells who owns each", nil)
 	}
 	t, err := d.registry.Existing(ctx, q.Topic)
 	if err != nil {

@@ -46,13 +46,15 @@ func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePa
 }
 
 // span is the offsets of a partition between two positions.
-func (d *Driver) span(ctx context.Context, t *registry.TopicState, partition int32, from, to driver.Position) (first, end int64, err error) {
+func (d *Driver) span(ctx context.Context, t *registry.TopicState, partition int32, from, to driver.Position) (first,
+	end int64, err error) {
 	starts, ends, err := d.registry.Extent(ctx, t)
 	if err != nil {
 		return 0, 0, err
 	}
 	if _, ok := ends[partition]; !ok {
-		return 0, 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic %q has no partition %d", t.Name, partition), fmt.Sprintf("use 0 to %d", len(ends)-1), nil)
+		return 0, 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic %q has no partition %d", t.Name, partition),
+			fmt.Sprintf("use 0 to %d", len(ends)-1), nil)
 	}
 	offset := func(p driver.Position, otherwise int64) (int64, error) {
 		switch {
@@ -79,7 +81,8 @@ func (d *Driver) rangeEntry(t *registry.TopicState, r *kgo.Record) driver.Entry 
 		err = record.ErrForeign
 	}
 	if err != nil {
-		return driver.Entry{Ref: record.RefOf(r), State: driver.StateInvalid, Problem: err.Error(), Raw: slices.Clone(r.Value)}
+		return driver.Entry{Ref: record.RefOf(r), State: driver.StateInvalid, Problem: err.Error(),
+			Raw: slices.Clone(r.Value)}
 	}
 	return driver.Entry{Message: m, Ref: record.RefOf(r)}
 }

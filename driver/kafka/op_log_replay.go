@@ -14,8 +14,9 @@ import (
 // replayAtOnce is how many records are read, and stored again, at the same time.
 const replayAtOnce = 500
 
-// Replay adds what a group has settled of what is kept to its retry log, in the order it was published, like dead letters that are replayed. What is not settled, dead or past its TTL
-// is left as it is. A replay that was broken off may be repeated: what it has added and is not settled is not added again.
+// Replay adds what a group has settled of what is kept to its retry log, in the order it was published, like dead
+// letters that are replayed. What is not settled, dead or past its TTL is left as it is. A replay that was broken off
+// may be repeated: what it has added and is not settled is not added again.
 func (d *Driver) Replay(ctx context.Context, topic, group string, o driver.ReplayOptions) (driver.ResetReport, error) {
 	report := driver.ResetReport{}
 	if err := o.Check(topic, group); err != nil {

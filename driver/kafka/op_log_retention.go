@@ -41,6 +41,7 @@ func (d *Driver) Trim(ctx context.Context, topic string) (driver.TrimReport, err
 }
 
 func errNoRetention() error {
-	return driver.NewError(driver.ErrUnsupported, "topics on Kafka have no retention but Keep: what all groups have settled goes within half a minute, or Keep later",
+	return driver.NewError(driver.ErrUnsupported, "topics on Kafka have no retention but Keep: what all groups have "+
+		"settled goes within half a minute, or Keep later",
 		"set Keep of the topic, and MaxMessages or MaxBytes to bound what is not settled", nil)
 }

@@ -30,7 +30,8 @@ func (d *Driver) EnsureTopic(ctx context.Context, topic string, c driver.TopicCo
 		return d.registry.Put(ctx, registry.TopicKey(topic), row)
 	}
 	if d.registry.RowOf(t).Config != want {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q exists with %+v, not %+v", topic, d.registry.RowOf(t).Config, want), "use AlterTopic to change it", nil)
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q exists with %+v, not %+v", topic,
+			d.registry.RowOf(t).Config, want), "use AlterTopic to change it", nil)
 	}
 	return nil
 }
@@ -43,7 +44,8 @@ func checkConfig(topic string, c driver.TopicConfig) error {
 		return err
 	}
 	if c.KeepMost > 0 {
-		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only", "set Keep, and leave KeepMost zero", nil)
+		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only",
+			"set Keep, and leave KeepMost zero", nil)
 	}
 	return nil
 }
@@ -58,7 +60,8 @@ func (d *Driver) AlterTopic(ctx context.Context, topic string, c driver.TopicCon
 		return err
 	}
 	if c.Partitions != 0 && c.Partitions != t.Partitions {
-		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("topic %q has %d partitions, and keeps them", topic, t.Partitions), "make a new topic: the order of keys depends on it", nil)
+		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("topic %q has %d partitions, and keeps them", topic,
+			t.Partitions), "make a new topic: the order of keys depends on it", nil)
 	}
 	c.Partitions = d.registry.RowOf(t).Config.Partitions
 	row := registry.TopicRow{Config: c, Paused: d.registry.RowOf(t).Paused}
@@ -98,7 +101,8 @@ func (d *Driver) DeleteTopic(ctx context.Context, topic string) error {
 		t.Invalid.Close()
 	}
 	d.registry.ForgetTopic(topic)
-	return d.tables.DeleteTopics(ctx, d.cluster.MainTopic(topic), d.cluster.DeadTopic(topic), d.cluster.InvalidTopic(topic))
+	return d.tables.DeleteTopics(ctx, d.cluster.MainTopic(topic), d.cluster.DeadTopic(topic),
+		d.cluster.InvalidTopic(topic))
 }
 
 // EnsureGroup creates a group.

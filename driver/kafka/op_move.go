@@ -68,11 +68,13 @@ func (d mover) moveOne(ctx context.Context, m *driver.Move) error {
 	return nil
 }
 
-// mayMove refuses what belongs to groups where none is named, a dead letter that is not the one that is meant, and another group that has not settled the message.
+// mayMove refuses what belongs to groups where none is named, a dead letter that is not the one that is meant, and
+// another group that has not settled the message.
 func (d mover) mayMove(ctx context.Context, t *registry.TopicState, m *driver.Move, es []driver.Entry) error {
 	switch {
 	case m.Group == "" && es[0].State != driver.StateInvalid:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %q belongs to groups, and none is named", es[0].ID), "name the group", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %q belongs to groups, and none is named", es[0].ID),
+			"name the group", nil)
 	case m.Death > 0 && !meant(m.Target, es):
 		return m.Outlived()
 	}
@@ -91,7 +93,8 @@ func (d mover) mayMove(ctx context.Context, t *registry.TopicState, m *driver.Mo
 }
 
 func errNotSettledIn(id, group, to string) error {
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is not dead in group %q, or not settled in group %q", id, group, to),
+	return driver.NewError(driver.ErrConflict,
+		fmt.Sprintf("message %q is not dead in group %q, or not settled in group %q", id, group, to),
 		"only dead letters go to another group, and only where that group has settled the message", nil)
 }
 
@@ -155,7 +158,8 @@ func (d mover) moveWaiting(ctx context.Context, t *registry.TopicState, m *drive
 // mend publishes an invalid record as its edit.
 func (d mover) mend(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
 	if m.Edit == nil {
-		return driver.NewError(driver.ErrInvalid, "an invalid message has no content to move", "set Move.Edit to what it should be", nil)
+		return driver.NewError(driver.ErrInvalid, "an invalid message has no content to move",
+			"set Move.Edit to what it should be", nil)
 	}
 	c := m.Edit.Clone()
 	c.Topic, c.Delay, c.At = t.Name, max(0, m.After), time.Time{}

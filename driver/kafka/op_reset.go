@@ -55,7 +55,8 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 	return report, err
 }
 
-// skipAgain ends what is skipped with those who consume again. Partitions may change their owners meanwhile, since consumers join one after the other.
+// skipAgain ends what is skipped with those who consume again. Partitions may change their owners meanwhile, since
+// consumers join one after the other.
 func (d *Driver) skipAgain(ctx context.Context, t *registry.TopicState, group string, to map[int32]int64) error {
 	for tries := 1; ; tries++ {
 		_, err := d.groups.Change(ctx, t, group, consumer.Command{Op: consumer.Skip}, to)
@@ -68,8 +69,10 @@ func (d *Driver) skipAgain(ctx context.Context, t *registry.TopicState, group st
 	}
 }
 
-// setPosition commits other offsets while nobody consumes. By force consumers are made to leave; they learn of it a moment later, and join again.
-func (d *Driver) setPosition(ctx context.Context, t *registry.TopicState, group string, to map[int32]int64, meta map[int32]string, force bool) error {
+// setPosition commits other offsets while nobody consumes. By force consumers are made to leave; they learn of it a
+// moment later, and join again.
+func (d *Driver) setPosition(ctx context.Context, t *registry.TopicState, group string, to map[int32]int64,
+	meta map[int32]string, force bool) error {
 	for tries := 1; ; tries++ {
 		err := d.registry.CommitIdle(ctx, t, group, to, meta) // it is refused while others consume
 		if err == nil || !force || tries > resetTries {

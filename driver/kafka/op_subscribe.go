@@ -21,7 +21,8 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err != nil {
 		return nil, err
 	}
-	if err := d.registry.EnsureGroup(ctx, t, o.Group, registry.GroupRow{Order: o.Order, Fixed: true}, o.Start); err != nil {
+	if err := d.registry.EnsureGroup(ctx, t, o.Group, registry.GroupRow{Order: o.Order, Fixed: true},
+		o.Start); err != nil {
 		return nil, err
 	}
 	if err := d.registry.CheckWidth(ctx, t, o.Group); err != nil {

@@ -43,8 +43,9 @@ type Options struct {
 	// Session is how soon a consumer that died is replaced: the default and the shortest lease. Defaults to 6 s, which
 	// is also the shortest that brokers allow (group.min.session.timeout.ms).
 	Session time.Duration
-	// Transactions stores follow-ups in one transaction with the outcome of their parent (Capabilities.AtomicEmit), a delayed message
-	// with its leaving the tier, and a message that is moved with the end of what it was. Defaults to storing the one before the other.
+	// Transactions stores follow-ups in one transaction with the outcome of their parent (Capabilities.AtomicEmit), a
+	// delayed message with its leaving the tier, and a message that is moved with the end of what it was. Defaults to
+	// storing the one before the other.
 	Transactions bool
 	// RejectForeign sends records of producers that do not know Ferry to the parse-error store. Defaults to delivering
 	// them as messages with their headers.
@@ -69,9 +70,12 @@ const (
 
 // settings are the options with defaults.
 func (o Options) settings() cluster.Settings {
-	return cluster.Settings{Brokers: o.Brokers, Namespace: o.Namespace, Partitions: positive(o.Partitions, DefaultPartitions),
-		InternalPartitions: positive(o.InternalPartitions, DefaultInternalPartitions), Replicas: o.Replicas, MaxBody: positive(o.MaxBody, DefaultMaxBody),
-		ClientID: cmp.Or(o.ClientID, "ferry"), TLS: o.TLS, SASL: o.SASL, Rack: o.Rack, Dial: o.Dial, Session: positive(o.Session, DefaultSession),
+	return cluster.Settings{Brokers: o.Brokers, Namespace: o.Namespace,
+		Partitions:         positive(o.Partitions, DefaultPartitions),
+		InternalPartitions: positive(o.InternalPartitions, DefaultInternalPartitions), Replicas: o.Replicas,
+		MaxBody:  positive(o.MaxBody, DefaultMaxBody),
+		ClientID: cmp.Or(o.ClientID, "ferry"), TLS: o.TLS, SASL: o.SASL, Rack: o.Rack, Dial: o.Dial,
+		Session:      positive(o.Session, DefaultSession),
 		Transactions: o.Transactions, RejectForeign: o.RejectForeign}
 }
 
@@ -90,13 +94,17 @@ func (o Options) check() error {
 	case len(o.Brokers) == 0:
 		return driver.NewError(driver.ErrInvalid, "no broker is named", "set Options.Brokers to host:port of some", nil)
 	case len(o.Namespace) > 64 || strings.Trim(o.Namespace, letters) != "":
-		return driver.NewError(driver.ErrInvalid, "the namespace cannot begin the name of a Kafka topic", "use at most 64 letters, digits, '.', '_' or '-'", nil)
+		return driver.NewError(driver.ErrInvalid, "the namespace cannot begin the name of a Kafka topic",
+			"use at most 64 letters, digits, '.', '_' or '-'", nil)
 	case o.MaxBody > cluster.MaxMaxBody:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a largest body of %d bytes is too much for Kafka", o.MaxBody), fmt.Sprintf("use at most %d, and publish references to what is larger", cluster.MaxMaxBody), nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a largest body of %d bytes is too much for Kafka", o.MaxBody),
+			fmt.Sprintf("use at most %d, and publish references to what is larger", cluster.MaxMaxBody), nil)
 	case o.Dial != nil && o.TLS != nil:
-		return driver.NewError(driver.ErrInvalid, "both Dial and TLS are set", "let Dial make the TLS connection, and leave TLS empty", nil)
+		return driver.NewError(driver.ErrInvalid, "both Dial and TLS are set",
+			"let Dial make the TLS connection, and leave TLS empty", nil)
 	case o.Partitions > 10_000 || o.InternalPartitions > 100:
-		return driver.NewError(driver.ErrInvalid, "there are too many partitions", "use at most 10,000, and 100 internal ones", nil)
+		return driver.NewError(driver.ErrInvalid, "there are too many partitions",
+			"use at most 10,000, and 100 internal ones", nil)
 	}
 	return nil
 }

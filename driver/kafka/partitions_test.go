@@ -9,7 +9,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// TestPartitionsStay: their number is not lowered by us, and where somebody else has done it the group is refused, with the command that mends it.
+// TestPartitionsStay: their number is not lowered by us, and where somebody else has done it the group is refused, with
+// the command that mends it.
 func TestPartitionsStay(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// TestReplayedKeepsItsPlace: a dead letter is replayed, which makes it the last of its key, and another message comes behind it. From the moment that somebody has
-// got it nobody gets the other one first, whatever becomes of its holders.
+// TestReplayedKeepsItsPlace: a dead letter is replayed, which makes it the last of its key, and another message comes
+// behind it. From the moment that somebody has got it nobody gets the other one first, whatever becomes of its holders.
 func TestReplayedKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	c, namespace := fake(t), "l"+rand.Text()[:10]+"."

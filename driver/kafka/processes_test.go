@@ -172,7 +172,8 @@ func TestDelayedByAnother(t *testing.T) {
 	settle(t, s, d, driver.Ack, 0)
 }
 
-// TestDelaysFireOnce: processes that fire delayed messages stop in order and are replaced meanwhile. Nothing comes twice, nothing early.
+// TestDelaysFireOnce: processes that fire delayed messages stop in order and are replaced meanwhile. Nothing comes
+// twice, nothing early.
 func TestDelaysFireOnce(t *testing.T) {
 	t.Parallel()
 	const delayed, stops = 300, 3

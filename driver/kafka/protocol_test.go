@@ -43,7 +43,8 @@ func end(t *testing.T, d driver.Driver) {
 	}
 }
 
-// TestRebalance lets processes come and go while messages flow: none is lost, none is handled twice, keys stay in order.
+// TestRebalance lets processes come and go while messages flow: none is lost, none is handled twice, keys stay in
+// order.
 func TestRebalance(t *testing.T) {
 	t.Parallel()
 	const messages, keys = 800, 40
@@ -128,7 +129,8 @@ func work(t *testing.T, w *witness, d *kafka.Driver, instance string) (stop func
 			}
 			for _, x := range ds {
 				w.note(x)
-				if err := s.Settle(context.Background(), []driver.Settlement{{Delivery: x}})[0]; err != nil && !errors.Is(err, driver.ErrLeaseLost) {
+				if err := s.Settle(context.Background(), []driver.Settlement{{Delivery: x}})[0]; err != nil &&
+					!errors.Is(err, driver.ErrLeaseLost) {
 					t.Error(err)
 				}
 			}
@@ -148,7 +150,8 @@ func TestForeignProducer(t *testing.T) {
 	d := open(t, c, namespace)
 	defer end(t, d)
 	publish(t, d, message("ours", "k"))
-	plain, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.ConsumeTopics(namespace+"orders"), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))
+	plain, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.ConsumeTopics(namespace+"orders"),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +160,8 @@ func TestForeignProducer(t *testing.T) {
 	if string(r.Key) != "k" || string(r.Value) != "ours" {
 		t.Errorf("a plain client reads key %q, value %q", r.Key, r.Value)
 	}
-	foreign := &kgo.Record{Topic: namespace + "orders", Key: []byte("k"), Value: []byte("theirs"), Headers: []kgo.RecordHeader{{Key: "ce_type", Value: []byte("x")}}}
+	foreign := &kgo.Record{Topic: namespace + "orders", Key: []byte("k"), Value: []byte("theirs"),
+		Headers: []kgo.RecordHeader{{Key: "ce_type", Value: []byte("x")}}}
 	if err := plain.ProduceSync(t.Context(), foreign).FirstErr(); err != nil {
 		t.Fatal(err)
 	}

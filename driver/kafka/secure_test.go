@@ -85,8 +85,10 @@ func through(t *testing.T, o kafka.Options) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
-	c := fake(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}))
-	through(t, kafka.Options{Brokers: c.ListenAddrs(), TLS: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}}, Partitions: 1, InternalPartitions: 1})
+	c := fake(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool,
+		ClientAuth: tls.RequireAndVerifyClientCert}))
+	through(t, kafka.Options{Brokers: c.ListenAddrs(), TLS: &tls.Config{RootCAs: pool,
+		Certificates: []tls.Certificate{cert}}, Partitions: 1, InternalPartitions: 1})
 	for name, o := range map[string]kafka.Options{
 		"not trusted":    {TLS: &tls.Config{Certificates: []tls.Certificate{cert}}},
 		"no certificate": {TLS: &tls.Config{RootCAs: pool}},
@@ -112,8 +114,10 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// TestSendKeepsOrder: batches that are on their way at once, and one of them refused at first, come in the order they were sent.
+// TestSendKeepsOrder: batches that are on their way at once, and one of them refused at first, come in the order they
+// were sent.
 func TestSendKeepsOrder(t *testing.T) {
 	t.Parallel()
 	const batches, each = 20, 25
@@ -55,8 +56,9 @@ func TestSendKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestBytesAreKeptUntilStored: publishes that share memory one after the other, some of them refused at first and some given up by their callers, store what they were
-// given, although the callers change it as soon as the call has returned.
+// TestBytesAreKeptUntilStored: publishes that share memory one after the other, some of them refused at first and some
+// given up by their callers, store what they were given, although the callers change it as soon as the call has
+// returned.
 func TestBytesAreKeptUntilStored(t *testing.T) {
 	t.Parallel()
 	const callers, calls, each = 8, 20, 25

@@ -28,7 +28,10 @@ func cpu(b *testing.B) time.Duration {
 
 func BenchmarkKV(b *testing.B) {
 	c := kafkatest.Shared(b)
-	drivertest.BenchKV(b, harness(driver.AtomicNever, func(t testing.TB, namespace string) *kafka.Driver { return open(t, c, namespace) }))
+	drivertest.BenchKV(b, harness(driver.AtomicNever, func(t testing.TB,
+		namespace string) *kafka.Driver {
+		return open(t, c, namespace)
+	}))
 }
 
 // BenchmarkDrain consumes a backlog, and the same records with a raw poll: time and client CPU of a message.
@@ -46,7 +49,8 @@ func BenchmarkDrain(b *testing.B) {
 		b.ReportMetric(float64((cpu(b)-used).Nanoseconds())/backlog, "cpu-ns/msg")
 	}
 	b.Run("raw", func(b *testing.B) {
-		cl, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.ConsumeTopics(namespace+"orders"), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))
+		cl, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.ConsumeTopics(namespace+"orders"),
+			kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -59,7 +63,8 @@ func BenchmarkDrain(b *testing.B) {
 	})
 	b.Run("ferry", func(b *testing.B) {
 		start, used := time.Now(), cpu(b)
-		s, err := d.Subscribe(ctx, driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute, MaxInflight: 5000})
+		s, err := d.Subscribe(ctx, driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute,
+			MaxInflight: 5000})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -94,7 +99,8 @@ func BenchmarkPublish(b *testing.B) {
 	}
 	defer func() { _ = d.Close(ctx) }()
 	fill(b, d, 1, func(m *driver.Message) { m.Key = "" })
-	raw, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.DefaultProduceTopic(namespace+"orders"), kgo.ProducerLinger(0))
+	raw, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.DefaultProduceTopic(namespace+"orders"),
+		kgo.ProducerLinger(0))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -104,7 +110,8 @@ func BenchmarkPublish(b *testing.B) {
 		for name, one := range map[string]func(i int) error{
 			"raw": func(int) error { return raw.ProduceSync(ctx, &kgo.Record{Value: make([]byte, bodySize)}).FirstErr() },
 			"ferry": func(i int) error {
-				_, err := d.Publish(ctx, []*driver.Message{{ID: fmt.Sprint("m", i), Topic: "orders", Body: make([]byte, bodySize)}}, driver.PublishOptions{})
+				_, err := d.Publish(ctx, []*driver.Message{{ID: fmt.Sprint("m", i), Topic: "orders", Body: make([]byte, bodySize)}},
+					driver.PublishOptions{})
 				return err
 			},
 		} {

@@ -51,7 +51,8 @@ func TestCutLog(t *testing.T) {
 	if epoch := d.CommittedEpoch(t.Context(), "orders", driver.DefaultGroup); epoch < 0 {
 		t.Error("no leader epoch is committed")
 	}
-	settle(t, s, b, driver.Retry, time.Millisecond) // it is in the retry log, and its offset will belong to another message
+	// it is in the retry log, and its offset will belong to another message
+	settle(t, s, b, driver.Retry, time.Millisecond)
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +83,14 @@ func TestCutTier(t *testing.T) {
 	end(t, d)
 	asked := cutLogs(c, d.Namespace()+"_ferry.delay", 0)
 	other := again(t, d, c.ListenAddrs())
-	if x := receive(t, subscribe(t, other, "y")); x.ID != "a" || asked.Load() == 0 { // it stands for another one at its offset
+	// it stands for another one at its offset
+	if x := receive(t, subscribe(t, other, "y")); x.ID != "a" || asked.Load() == 0 {
 		t.Errorf("received %s", x.ID)
 	}
 }
 
-// TestOverlaidRecord: an owner that stays notices a record of a later leader at an offset that it has read, and goes back there.
+// TestOverlaidRecord: an owner that stays notices a record of a later leader at an offset that it has read, and goes
+// back there.
 func TestOverlaidRecord(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

@@ -17,7 +17,8 @@ import (
 func runOf(t *testing.T, d *kafka.Driver) (s driver.Subscription, head, behind *driver.Delivery) {
 	t.Helper()
 	publish(t, d, message("head", "k"), message("behind", "k"))
-	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute, MaxRun: 2})
+	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Instance: "x", Lease: time.Minute,
+		MaxRun: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +26,8 @@ func runOf(t *testing.T, d *kafka.Driver) (s driver.Subscription, head, behind *
 	return s, ds[0], ds[1]
 }
 
-// TestOutcomesStandInOrder: what the head of a key needs cannot be stored. What is behind it is not settled before it, neither in the same call nor in a later one, and is
-// when the head has been.
+// TestOutcomesStandInOrder: what the head of a key needs cannot be stored. What is behind it is not settled before it,
+// neither in the same call nor in a later one, and is when the head has been.
 func TestOutcomesStandInOrder(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -67,8 +68,8 @@ func TestOutcomesStandInOrder(t *testing.T) {
 	}
 }
 
-// TestOutcomeWaitsForItsTurn: the dead letter of the head of a key is on its way while what is behind it is settled by somebody else. It waits, and is refused when
-// the head could not be settled.
+// TestOutcomeWaitsForItsTurn: the dead letter of the head of a key is on its way while what is behind it is settled by
+// somebody else. It waits, and is refused when the head could not be settled.
 func TestOutcomeWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -86,7 +87,8 @@ func TestOutcomeWaitsForItsTurn(t *testing.T) {
 	})
 	results := make(chan error, 2)
 	go func() {
-		results <- s.Settle(t.Context(), []driver.Settlement{{Delivery: head, Outcome: driver.Dead, Failure: &driver.Failure{}}})[0]
+		results <- s.Settle(t.Context(),
+			[]driver.Settlement{{Delivery: head, Outcome: driver.Dead, Failure: &driver.Failure{}}})[0]
 	}()
 	<-sent
 	go func() {
@@ -100,8 +102,8 @@ func TestOutcomeWaitsForItsTurn(t *testing.T) {
 	}
 }
 
-// TestRefusedHeadIsLost: nobody vouches for the owner when the head of a key is settled or extended, so that its holder hears that it lost it. When somebody does again, what
-// is behind it is lost too: the head comes again first.
+// TestRefusedHeadIsLost: nobody vouches for the owner when the head of a key is settled or extended, so that its holder
+// hears that it lost it. When somebody does again, what is behind it is lost too: the head comes again first.
 func TestRefusedHeadIsLost(t *testing.T) {
 	t.Parallel()
 	for name, speak := range map[string]func(*testing.T, driver.Subscription, *driver.Delivery) error{

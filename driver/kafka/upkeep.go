@@ -78,7 +78,8 @@ func (d housekeeper) trim(ctx context.Context, t *registry.TopicState) error {
 			}
 		}
 	}
-	return d.cluster.DeleteBefore(ctx, d.cluster.MainTopic(t.Name), d.history.before(t.Name, time.Now(), d.registry.RowOf(t).Config.Keep, low))
+	return d.cluster.DeleteBefore(ctx, d.cluster.MainTopic(t.Name),
+		d.history.before(t.Name, time.Now(), d.registry.RowOf(t).Config.Keep, low))
 }
 
 // settledAt is how far all groups of a topic were at a time.
@@ -90,9 +91,10 @@ type settledAt struct {
 // trimHistory is how far the groups of topics were, for topics that keep what is settled. Only keepHouse uses it.
 type trimHistory map[string][]settledAt
 
-// before notes how far all groups of a topic are, and returns how far they were Keep ago. After a restart it begins anew:
-// what is kept is kept longer.
-func (h trimHistory) before(topic string, now time.Time, keep time.Duration, low map[int32]int64) (past map[int32]int64) {
+// before notes how far all groups of a topic are, and returns how far they were Keep ago. After a restart it begins
+// anew: what is kept is kept longer.
+func (h trimHistory) before(topic string, now time.Time, keep time.Duration,
+	low map[int32]int64) (past map[int32]int64) {
 	if keep <= 0 {
 		return low
 	}
@@ -138,7 +140,8 @@ func (d housekeeper) revive(ctx context.Context, t *registry.TopicState, group s
 			offsets.Add(o)
 		}
 	}
-	if err := d.registry.CommitAsNobody(ctx, t, group, offsets); err != nil && !cluster.IsKafka(err, kerr.UnknownMemberID) {
+	if err := d.registry.CommitAsNobody(ctx, t, group, offsets); err != nil &&
+		!cluster.IsKafka(err, kerr.UnknownMemberID) {
 		return err // otherwise somebody consumes again
 	}
 	return nil

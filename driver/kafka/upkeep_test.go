@@ -29,7 +29,8 @@ func admin(t *testing.T, c *kfake.Cluster) *kadm.Client {
 
 func join(t *testing.T, d driver.Driver, group string) driver.Subscription {
 	t.Helper()
-	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Group: group, Instance: group, Lease: time.Minute})
+	s, err := d.Subscribe(t.Context(), driver.SubscribeOptions{Topic: "orders", Group: group, Instance: group,
+		Lease: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,8 @@ func TestTrimmedBehindAllGroups(t *testing.T) {
 	trimmedTo(t, d, a, 4)
 	settle(t, slow, receive(t, slow), driver.Retry, time.Hour) // it is in the retry log now, with its followers
 	trimmedTo(t, d, a, 10)
-	if err := d.Move(t.Context(), []driver.Move{{Target: driver.Target{Topic: "orders", Group: "slow", ID: "m4"}}})[0]; err != nil {
+	if err := d.Move(t.Context(),
+		[]driver.Move{{Target: driver.Target{Topic: "orders", Group: "slow", ID: "m4"}}})[0]; err != nil {
 		t.Fatal(err)
 	}
 	for i := 4; i < 10; i++ {
@@ -110,7 +112,8 @@ func TestKeepHolds(t *testing.T) {
 	}
 	s = subscribe(t, d, "y")
 	trimmedTo(t, d, a, 0)
-	report, err := d.Reset(t.Context(), "orders", driver.DefaultGroup, driver.ResetOptions{To: driver.Position{From: driver.FromBegin}, Force: true})
+	report, err := d.Reset(t.Context(), "orders", driver.DefaultGroup,
+		driver.ResetOptions{To: driver.Position{From: driver.FromBegin}, Force: true})
 	if err != nil || report.Replayed != 2 {
 		t.Fatalf("Reset: %+v, %v", report, err)
 	}
@@ -119,7 +122,8 @@ func TestKeepHolds(t *testing.T) {
 	}
 }
 
-// TestResetByForce: a group that another process consumes is set back from here. Its consumer joins again by itself, and gets everything once more.
+// TestResetByForce: a group that another process consumes is set back from here. Its consumer joins again by itself,
+// and gets everything once more.
 func TestResetByForce(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -154,7 +158,8 @@ func TestResetByForce(t *testing.T) {
 	}
 }
 
-// TestIdleGroupsAreKept: the offsets of a group without consumers are committed again as they are, and those of others left alone.
+// TestIdleGroupsAreKept: the offsets of a group without consumers are committed again as they are, and those of others
+// left alone.
 func TestIdleGroupsAreKept(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

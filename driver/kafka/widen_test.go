@@ -13,8 +13,8 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka"
 )
 
-// TestPartitionsAdded: somebody adds a partition to a topic while a group consumes it. What is in the others goes on, what comes into the new one is
-// consumed too, with retries, and it is reported.
+// TestPartitionsAdded: somebody adds a partition to a topic while a group consumes it. What is in the others goes on,
+// what comes into the new one is consumed too, with retries, and it is reported.
 func TestPartitionsAdded(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -30,7 +30,8 @@ func TestPartitionsAdded(t *testing.T) {
 	var want []string
 	for i := range 4 {
 		publish(t, d, message(fmt.Sprint("m", i), "k"))
-		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: name, Partition: 1, Key: []byte("new"), Value: fmt.Append(nil, "n", i)}).FirstErr(); err != nil {
+		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: name, Partition: 1, Key: []byte("new"),
+			Value: fmt.Append(nil, "n", i)}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, fmt.Sprint("m", i), fmt.Sprint("n", i))
@@ -63,8 +64,8 @@ func TestPartitionsAdded(t *testing.T) {
 	t.Errorf("it is not reported: %+v", findings)
 }
 
-// TestPartitionAddedToAnOwner: what comes into a partition that was added is counted and listed by all. A member that is given one that nobody knew a moment ago
-// keeps the others, and what it holds of them.
+// TestPartitionAddedToAnOwner: what comes into a partition that was added is counted and listed by all. A member that
+// is given one that nobody knew a moment ago keeps the others, and what it holds of them.
 func TestPartitionAddedToAnOwner(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -72,7 +73,8 @@ func TestPartitionAddedToAnOwner(t *testing.T) {
 	publish(t, d, message("held", "k"))
 	s := subscribe(t, d, "x")
 	held := receive(t, s)
-	other, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: d.Namespace(), Partitions: 1, InternalPartitions: 1})
+	other, err := kafka.New(t.Context(), kafka.Options{Brokers: c.ListenAddrs(), Namespace: d.Namespace(), Partitions: 1,
+		InternalPartitions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,8 @@ func TestPartitionAddedToAnOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	cl, name := addPartition(t, c, d)
-	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: name, Partition: 1, Value: []byte("new")}).FirstErr(); err != nil {
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: name, Partition: 1,
+		Value: []byte("new")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	for who, d := range map[string]*kafka.Driver{"the owner": d, "another": other} {
@@ -96,7 +99,8 @@ func TestPartitionAddedToAnOwner(t *testing.T) {
 	settle(t, s, x, driver.Ack, 0)
 }
 
-// seesAdded waits until a driver counts and lists what came into the new partition: it keeps what it knows of topics for 100 ms.
+// seesAdded waits until a driver counts and lists what came into the new partition: it keeps what it knows of topics
+// for 100 ms.
 func seesAdded(t *testing.T, who string, d *kafka.Driver) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -104,7 +108,8 @@ func seesAdded(t *testing.T, who string, d *kafka.Driver) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, err := d.Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup, State: driver.StateReady})
+		page, err := d.Browse(t.Context(), driver.Query{Topic: "orders", Group: driver.DefaultGroup,
+			State: driver.StateReady})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +122,8 @@ func seesAdded(t *testing.T, who string, d *kafka.Driver) {
 	}
 }
 
-// addPartition adds one to the topic past the driver, and returns a client that can write to it, and the name of the topic.
+// addPartition adds one to the topic past the driver, and returns a client that can write to it, and the name of the
+// topic.
 func addPartition(t *testing.T, c *kfake.Cluster, d *kafka.Driver) (*kgo.Client, string) {
 	t.Helper()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))

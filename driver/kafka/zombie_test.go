@@ -14,15 +14,16 @@ import (
 	"github.com/ferrymq/ferry/internal/kafkatest"
 )
 
-// TestLateWritesOfAZombie: an owner that was stopped for longer than its session writes a retry and a commit when it goes on. The next owner has
-// settled the message meanwhile: neither it nor those after it are disturbed.
+// TestLateWritesOfAZombie: an owner that was stopped for longer than its session writes a retry and a commit when it
+// goes on. The next owner has settled the message meanwhile: neither it nor those after it are disturbed.
 //
 // Lesson: L41
 func TestLateWritesOfAZombie(t *testing.T) {
 	t.Parallel()
 	c, namespace := kafkatest.Shared(t), "z"+rand.Text()[:10]+"."
 	w := &wire{}
-	zombie, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Dial: w.dial})
+	zombie, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1,
+		InternalPartitions: 1, Dial: w.dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,8 @@ func TestLateWritesOfAZombie(t *testing.T) {
 	stopped := time.Now()
 	answer := make(chan error, 1)
 	go func() {
-		answer <- zs.Settle(t.Context(), []driver.Settlement{{Delivery: x, Outcome: driver.Retry, After: time.Millisecond, Failure: &driver.Failure{Reason: driver.ReasonFatal}}})[0]
+		answer <- zs.Settle(t.Context(), []driver.Settlement{{Delivery: x, Outcome: driver.Retry, After: time.Millisecond,
+			Failure: &driver.Failure{Reason: driver.ReasonFatal}}})[0]
 	}()
 	heir := open(t, c, namespace)
 	hs := subscribe(t, heir, "heir")
@@ -53,7 +55,8 @@ func TestLateWritesOfAZombie(t *testing.T) {
 	}
 	settle(t, hs, y, driver.Ack, 0)
 	release()
-	if err := <-answer; !errors.Is(err, driver.ErrUnknown) { // it was sent: whether it came in time is for the next owner to say
+	// it was sent: whether it came in time is for the next owner to say
+	if err := <-answer; !errors.Is(err, driver.ErrUnknown) {
 		t.Errorf("the zombie is told %v", err)
 	}
 	end(t, zombie)
@@ -81,15 +84,17 @@ func TestLateWritesOfAZombie(t *testing.T) {
 	}
 }
 
-// TestRemovedWithoutKnowing: while a group rebalances, an owner is heard of all the time, but does not join again. When the time for that is over its partition
-// goes to another; at that moment it knows that what it holds is no longer its own, without having been told.
+// TestRemovedWithoutKnowing: while a group rebalances, an owner is heard of all the time, but does not join again. When
+// the time for that is over its partition goes to another; at that moment it knows that what it holds is no longer its
+// own, without having been told.
 //
 // Lesson: L41
 func TestRemovedWithoutKnowing(t *testing.T) {
 	t.Parallel()
 	c, namespace := kafkatest.Shared(t), "z"+rand.Text()[:10]+"."
 	w := &wire{}
-	removed, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1, InternalPartitions: 1, Dial: w.dial})
+	removed, err := kafka.New(t.Context(), kafka.Options{Brokers: c.Addrs(), Namespace: namespace, Partitions: 1,
+		InternalPartitions: 1, Dial: w.dial})
 	if err != nil {
 		t.Fatal(err)
 	}

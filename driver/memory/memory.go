@@ -43,11 +43,12 @@ type broker = engine.Engine
 
 var _ driver.Driver = (*Driver)(nil)
 
-// New returns an empty broker. Close it when it is no longer used. There is nothing to wait for: the context is there because
-// every driver is made alike.
+// New returns an empty broker. Close it when it is no longer used. There is nothing to wait for: the context is there
+// because every driver is made alike.
 func New(_ context.Context, o Options) (*Driver, error) {
 	if o.MaxBody < 0 || o.MaxMessages < 0 {
-		return nil, driver.NewError(driver.ErrInvalid, "an option of the memory broker is negative", "leave it zero for the default", nil)
+		return nil, driver.NewError(driver.ErrInvalid, "an option of the memory broker is negative",
+			"leave it zero for the default", nil)
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = DefaultMaxBody
@@ -56,7 +57,8 @@ func New(_ context.Context, o Options) (*Driver, error) {
 		o.MaxMessages = DefaultMaxMessages
 	}
 	return &Driver{engine.New(engine.Options{
-		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup, Decode: envelope.Decode,
+		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup,
+		Decode: envelope.Decode,
 	})}, nil
 }
 
@@ -89,6 +91,7 @@ func capabilities(o Options) driver.Capabilities {
 func (d *Driver) Diagnose(context.Context) ([]driver.Finding, error) {
 	return []driver.Finding{{
 		Severity: driver.SeverityWarning, Subject: "durability",
-		Text: "messages live in this process and end with it", Hint: "use another broker for messages that must survive a restart",
+		Text: "messages live in this process and end with it",
+		Hint: "use another broker for messages that must survive a restart",
 	}}, nil
 }

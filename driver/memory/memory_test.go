@@ -20,10 +20,13 @@ func TestDriver(t *testing.T) {
 		Open: func(t testing.TB) driver.Driver { return newMemory(t, memory.Options{}) },
 		Want: driver.Capabilities{
 			Driver: "memory", LeaseScope: driver.LeasePerMessage, MinLease: time.Second, DefaultLease: 10 * time.Second,
-			KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact, IDWindow: time.Minute,
-			Bound: driver.BoundPerTopic, AtomicPublish: driver.AtomicEverywhere, AtomicEmit: driver.AtomicEverywhere, Counts: driver.CountsExact,
-			GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Endings: true, Durability: driver.InMemory,
-			Levels: []driver.Durability{driver.InMemory}, MaxBody: 4 << 20, Local: true,
+			KeyedPriority: driver.PriorityEverywhere, Parallel: driver.ParallelUnbounded, Dedup: driver.DedupExact,
+			IDWindow: time.Minute,
+			Bound:    driver.BoundPerTopic, AtomicPublish: driver.AtomicEverywhere, AtomicEmit: driver.AtomicEverywhere,
+			Counts:  driver.CountsExact,
+			GetByID: driver.LookupIndexed, PhysicalDelete: true, History: driver.HistoryKept, Endings: true,
+			Durability: driver.InMemory,
+			Levels:     []driver.Durability{driver.InMemory}, MaxBody: 4 << 20, Local: true,
 		},
 		PlantRaw: func(ctx context.Context, d driver.Driver, topic string, raw []byte) error {
 			return d.(*memory.Driver).StoreRaw(ctx, topic, raw)

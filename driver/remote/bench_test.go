@@ -13,7 +13,8 @@ import (
 	"github.com/ferrymq/ferry/worker"
 )
 
-// BenchmarkDrain has a worker handle a backlog of 1 KB messages through a gateway in front of memory, over TCP, both in one process.
+// BenchmarkDrain has a worker handle a backlog of 1 KB messages through a gateway in front of memory, over TCP, both in
+// one process.
 func BenchmarkDrain(b *testing.B) {
 	backend, err := ferry.New(newMemory(b), ferry.Options{})
 	if err != nil {

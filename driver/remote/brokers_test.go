@@ -29,11 +29,15 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// some are the cases in which the way to a broker matters. On memory all run. FERRY_REMOTE=all runs all on the others, too.
-var some = regexp.MustCompile("^(publish|lease|begin|stop|drain|emit|restart)/|^kv/(steps|waits|changes|fences|requests)")
+// some are the cases in which the way to a broker matters. On memory all run. FERRY_REMOTE=all runs all on the others,
+// too.
+var some = regexp.MustCompile(
+	"^(publish|lease|begin|stop|drain|emit|restart)/|^kv/(steps|waits|changes|fences|requests)")
 
-// onServer judges stacks in real time. A namespace is a directory or a prefix, in which each case has a broker of its own.
-func onServer(t *testing.T, namespace func(t testing.TB) string, open func(t testing.TB, namespace string) driver.Driver) drivertest.Harness {
+// onServer judges stacks in real time. A namespace is a directory or a prefix, in which each case has a broker of its
+// own.
+func onServer(t *testing.T, namespace func(t testing.TB) string,
+	open func(t testing.TB, namespace string) driver.Driver) drivertest.Harness {
 	t.Helper()
 	start := func(t testing.TB, namespace string) driver.Driver {
 		return &named{stack: newStack(t, open(t, namespace)), namespace: namespace}
@@ -78,13 +82,14 @@ type named struct {
 }
 
 func TestDriverOnDisk(t *testing.T) {
-	drivertest.Run(t, onServer(t, func(t testing.TB) string { return t.TempDir() }, func(t testing.TB, dir string) driver.Driver {
-		d, err := disk.New(context.Background(), disk.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}))
+	drivertest.Run(t, onServer(t, func(t testing.TB) string { return t.TempDir() },
+		func(t testing.TB, dir string) driver.Driver {
+			d, err := disk.New(context.Background(), disk.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}))
 }
 
 func TestDriverOnRedis(t *testing.T) {
@@ -138,7 +143,8 @@ func TestDriverOnKafka(t *testing.T) {
 }
 
 // onKafka are few cases: each makes topics, which takes a second.
-var onKafka = regexp.MustCompile("^publish/(message arrives whole|bodies byte exact)|^lease/(stale settle refused|tokens differ)$|" +
+var onKafka = regexp.MustCompile("^publish/(message arrives whole|bodies byte exact)|^lease/(stale settle " +
+	"refused|tokens differ)$|" +
 	"^drain/|^stop/close returns what is held$|^emit/")
 
 func prefix(testing.TB) string { return "t" + rand.Text() }

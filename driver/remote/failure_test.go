@@ -105,7 +105,8 @@ func TestLostAnswerOfAPublish(t *testing.T) {
 		m := &driver.Message{ID: "a", OwnID: true, Topic: "jobs"}
 		w.way.deaf.Store(true)
 		rs, err := w.Publish(t.Context(), []*driver.Message{m}, driver.PublishOptions{})
-		if !errors.Is(err, driver.ErrUnknown) || !errors.Is(rs[0].Err, driver.ErrUnknown) || errors.Is(err, driver.ErrNotApplied) {
+		if !errors.Is(err, driver.ErrUnknown) || !errors.Is(rs[0].Err, driver.ErrUnknown) ||
+			errors.Is(err, driver.ErrNotApplied) {
 			t.Fatalf("got %v, want ErrUnknown", err)
 		}
 		w.way.deaf.Store(false)
@@ -156,8 +157,8 @@ func TestLostAnswerOfASettlement(t *testing.T) {
 	})
 }
 
-// While no server runs nothing is applied, and that is known. When another runs the same driver and subscription go on; what was held is
-// delivered again when its lease is over.
+// While no server runs nothing is applied, and that is known. When another runs the same driver and subscription go on;
+// what was held is delivered again when its lease is over.
 func TestServerIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -22,8 +22,8 @@ func dying(h http.Handler) http.Handler {
 	})
 }
 
-// publish publishes one message under an idempotency key, and says whether it was stored before. It fails if there is no
-// answer.
+// publish publishes one message under an idempotency key, and says whether it was stored before. It fails if there is
+// no answer.
 func (p *process) publish(key, body string) (duplicate bool, err error) {
 	r, err := http.NewRequest(http.MethodPost, "http://"+p.address+"/v1/topics/jobs/messages", strings.NewReader(body))
 	if err != nil {
@@ -46,8 +46,8 @@ func (p *process) count(t *testing.T) int {
 	return len(p.post(t, receive, `{"max": 100, "wait": "1s", "lease": "10s"}`).Messages)
 }
 
-// A server is killed after it has stored a message and before it has said so: the repeat is told that it was stored, and
-// is not stored again.
+// A server is killed after it has stored a message and before it has said so: the repeat is told that it was stored,
+// and is not stored again.
 func TestIdempotencyKeyAfterAKill(t *testing.T) {
 	t.Parallel()
 	p := &process{kind: "dying-disk", where: t.TempDir(), address: "127.0.0.1:0"}

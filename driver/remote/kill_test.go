@@ -97,8 +97,8 @@ func (p *process) kill() {
 	_ = p.cmd.Wait()
 }
 
-// A server is killed again and again while one client publishes and another consumes: what was acknowledged is handled, and nothing
-// that was not published.
+// A server is killed again and again while one client publishes and another consumes: what was acknowledged is handled,
+// and nothing that was not published.
 func TestServerIsKilled(t *testing.T) {
 	t.Run("disk", func(t *testing.T) {
 		t.Parallel()
@@ -176,7 +176,8 @@ func (c *consumer) run(ctx context.Context, t *testing.T, d driver.Driver) {
 	var s driver.Subscription
 	for s == nil && ctx.Err() == nil {
 		var err error
-		if s, err = d.Subscribe(ctx, driver.SubscribeOptions{Topic: "jobs", Instance: "test", Lease: time.Second}); err != nil {
+		if s, err = d.Subscribe(ctx, driver.SubscribeOptions{Topic: "jobs", Instance: "test",
+			Lease: time.Second}); err != nil {
 			s = nil
 			pause(ctx)
 		}

@@ -43,7 +43,8 @@ func (k kv) apply(ctx context.Context, bucket string, o driver.KVOptions, ws []d
 	var got frame.WriteResults
 	err := k.d.change(ctx, frame.CallKVApply, &frame.Writes{Bucket: bucket, Options: o, Writes: ws}, &got)
 	if err == nil && len(got) != len(ws) {
-		err = driver.NewError(driver.ErrUnknown, "the server did not answer for each write", "try again under the same request", nil)
+		err = driver.NewError(driver.ErrUnknown, "the server did not answer for each write",
+			"try again under the same request", nil)
 	}
 	if err != nil {
 		return refused(ws, err)

@@ -27,7 +27,8 @@ func (d *logDriver) Pending(ctx context.Context, q driver.PendingQuery) (driver.
 }
 
 // Replay makes what is kept ready again.
-func (d *logDriver) Replay(ctx context.Context, topic, group string, o driver.ReplayOptions) (driver.ResetReport, error) {
+func (d *logDriver) Replay(ctx context.Context, topic, group string, o driver.ReplayOptions) (driver.ResetReport,
+	error) {
 	var r frame.ResetReport
 	err := d.change(ctx, frame.CallReplay, &frame.Replay{Topic: topic, Group: group, Options: o}, &r)
 	return driver.ResetReport(r), err

@@ -123,7 +123,8 @@ func (d *Driver) ask(ctx context.Context, call string, q frame.Value, at []int, 
 	var answer frame.Errors
 	err := d.change(ctx, call, q, &answer)
 	if err == nil && len(answer) != len(at) {
-		err = driver.NewError(driver.ErrUnknown, "the server did not answer for each message", "look at them, and try again", nil)
+		err = driver.NewError(driver.ErrUnknown, "the server did not answer for each message", "look at them, and try again",
+			nil)
 	}
 	for i, n := range at {
 		if errs[n] = err; err == nil {

@@ -40,12 +40,13 @@ func (p *process) post(t *testing.T, path, body string) (a answered) {
 	return a
 }
 
-// Two gateways share one Redis: a lease is good where it was given, and refused elsewhere with a code of its own. When its gateway is
-// killed it runs out, and the other one delivers the message again.
+// Two gateways share one Redis: a lease is good where it was given, and refused elsewhere with a code of its own. When
+// its gateway is killed it runs out, and the other one delivers the message again.
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.Options{})
-	one, other := &process{kind: "redis", where: server.URL(), address: "127.0.0.1:0"}, &process{kind: "redis", where: server.URL(), address: "127.0.0.1:0"}
+	one, other := &process{kind: "redis", where: server.URL(), address: "127.0.0.1:0"},
+		&process{kind: "redis", where: server.URL(), address: "127.0.0.1:0"}
 	for _, p := range []*process{one, other} {
 		p.start(t)
 		t.Cleanup(p.kill)
@@ -60,7 +61,8 @@ func TestTwoNodes(t *testing.T) {
 		t.Fatalf("received %v", got)
 	}
 	settle := fmt.Sprintf(`{"settle": [{"lease": %q}]}`, got.Messages[0].Lease)
-	if s := other.post(t, "/v1/settle", settle).Settled[0]; s.OK || s.Error.Code != "lease_elsewhere" || s.Error.Status != http.StatusConflict {
+	if s := other.post(t, "/v1/settle", settle).Settled[0]; s.OK || s.Error.Code != "lease_elsewhere" ||
+		s.Error.Status != http.StatusConflict {
 		t.Errorf("settled at the other gateway: %+v", s)
 	}
 	one.kill()

@@ -9,8 +9,10 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-// Publish stores messages. What is too much for one call goes in several, one after the other, unless all must be stored in one step.
-func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+// Publish stores messages. What is too much for one call goes in several, one after the other, unless all must be
+// stored in one step.
+func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt,
+	error) {
 	receipts := make([]driver.Receipt, len(msgs))
 	valid, at, err := d.checked(msgs, receipts)
 	if len(msgs) == 0 || err != nil && o.Atomic {
@@ -28,8 +30,10 @@ func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	return receipts, refusal.Of(receipts)
 }
 
-// checked returns the messages that are valid, with their indexes, and the first error of the others, whose receipts say it.
-func (d *Driver) checked(msgs []*driver.Message, receipts []driver.Receipt) (valid []*driver.Message, at []int, first error) {
+// checked returns the messages that are valid, with their indexes, and the first error of the others, whose receipts
+// say it.
+func (d *Driver) checked(msgs []*driver.Message, receipts []driver.Receipt) (valid []*driver.Message, at []int,
+	first error) {
 	for i, m := range msgs {
 		if err := m.CheckPublish(d.caps.MaxBody); err != nil {
 			if receipts[i].Err = err; first == nil {
@@ -43,14 +47,16 @@ func (d *Driver) checked(msgs []*driver.Message, receipts []driver.Receipt) (val
 }
 
 // publish makes one call, and notes its receipts.
-func (d *Driver) publish(ctx context.Context, msgs []*driver.Message, at []int, receipts []driver.Receipt, o driver.PublishOptions) {
+func (d *Driver) publish(ctx context.Context, msgs []*driver.Message, at []int, receipts []driver.Receipt,
+	o driver.PublishOptions) {
 	if len(msgs) == 0 {
 		return
 	}
 	var got frame.Receipts
 	err := d.change(ctx, frame.CallPublish, &frame.Publish{Messages: msgs, Options: o}, &got)
 	if err == nil && len(got) != len(msgs) {
-		err = driver.NewError(driver.ErrUnknown, "the server did not answer for each message", "publish again with the same ids", nil)
+		err = driver.NewError(driver.ErrUnknown, "the server did not answer for each message",
+			"publish again with the same ids", nil)
 	}
 	for i, n := range at {
 		if err != nil {

@@ -1,11 +1,12 @@
 // Package remote is the driver of a broker behind a gateway: the whole seam over HTTP, in binary frames.
 //
-// What the broker behind it promises holds here, too: every error arrives as the kind that it is. Beyond that there is the way to
-// the gateway. A call that did not reach it is ErrNotApplied; one whose answer was lost is ErrUnknown if it changes something. A claim whose answer
-// was lost is brought by the next Receive.
+// What the broker behind it promises holds here, too: every error arrives as the kind that it is. Beyond that there is
+// the way to the gateway. A call that did not reach it is ErrNotApplied; one whose answer was lost is ErrUnknown if it
+// changes something. A claim whose answer was lost is brought by the next Receive.
 //
-// A gateway that was restarted knows no subscriptions: the next Receive subscribes again, and what was held is delivered again when its
-// lease is over, as if this process had died; in front of a broker on disk, whose leases end with the gateway, at once.
+// A gateway that was restarted knows no subscriptions: the next Receive subscribes again, and what was held is
+// delivered again when its lease is over, as if this process had died; in front of a broker on disk, whose leases end
+// with the gateway, at once.
 package remote
 
 import (
@@ -27,8 +28,8 @@ type Options struct {
 	URL string
 	// Token says who asks. Empty: nobody, which few servers accept.
 	Token string
-	// TokenFile has the token instead, and nobody else may read it. It is read for each call, so that a token can be replaced while
-	// the program runs.
+	// TokenFile has the token instead, and nobody else may read it. It is read for each call, so that a token can be
+	// replaced while the program runs.
 	TokenFile string
 	// TLS is for ferrys://. Defaults to the system's authorities.
 	TLS *tls.Config
@@ -55,7 +56,8 @@ var _ driver.Driver = (*Driver)(nil)
 
 // New connects to a gateway. The driver has a driver.Log if the broker behind the gateway has one.
 func New(ctx context.Context, o Options) (driver.Driver, error) {
-	client, err := framecall.New(framecall.Options{URL: o.URL, Token: o.Token, TokenFile: o.TokenFile, TLS: o.TLS, Dial: o.Dial})
+	client, err := framecall.New(framecall.Options{URL: o.URL, Token: o.Token, TokenFile: o.TokenFile, TLS: o.TLS,
+		Dial: o.Dial})
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +146,7 @@ func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 	if err := d.look(ctx, frame.CallDiagnose, &frame.Nothing{}, &fs); err != nil {
 		return nil, err
 	}
-	way := driver.Finding{Severity: driver.SeverityOK, Subject: "gateway", Text: fmt.Sprintf("a %s broker behind %s", d.backend, d.client.Server())}
+	way := driver.Finding{Severity: driver.SeverityOK, Subject: "gateway",
+		Text: fmt.Sprintf("a %s broker behind %s", d.backend, d.client.Server())}
 	return append([]driver.Finding{way}, fs...), nil
 }

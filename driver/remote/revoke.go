@@ -8,8 +8,8 @@ import (
 	"github.com/ferrymq/ferry/internal/frame"
 )
 
-// watch hands to Revoking what the broker takes away, where that can happen: where a group shares partitions. The calls also tell the
-// gateway that this process lives, so that it keeps its partitions while it holds nothing.
+// watch hands to Revoking what the broker takes away, where that can happen: where a group shares partitions. The calls
+// also tell the gateway that this process lives, so that it keeps its partitions while it holds nothing.
 func (s *subscription) watch() {
 	if !s.revocable() {
 		return

@@ -130,13 +130,15 @@ func (s *subscription) current() string {
 	return s.session
 }
 
-// ask makes a call with one error for each of some indexes. A session that the gateway does not know any more holds nothing.
+// ask makes a call with one error for each of some indexes. A session that the gateway does not know any more holds
+// nothing.
 func (s *subscription) ask(ctx context.Context, call string, q frame.Value, at []int, errs []error) {
 	var answer frame.Errors
 	err := s.d.change(ctx, call, q, &answer)
 	switch {
 	case errors.Is(err, frame.ErrNoSession):
-		err = driver.NewError(driver.ErrLeaseLost, "the server does not hold the delivery any more", "the message is delivered again", nil)
+		err = driver.NewError(driver.ErrLeaseLost, "the server does not hold the delivery any more",
+			"the message is delivered again", nil)
 	case err == nil && len(answer) != len(at):
 		err = driver.NewError(driver.ErrUnknown, "the server did not answer for each delivery", "try again", nil)
 	}

@@ -142,11 +142,12 @@ func errEnded(how string) error {
 	return driver.NewError(driver.ErrClosed, "the subscription is "+how, "subscribe again", nil)
 }
 
-// stopTimeout is how long the end of a wait may take. A gateway that is away does not hold a cancelled Receive up for longer.
+// stopTimeout is how long the end of a wait may take. A gateway that is away does not hold a cancelled Receive up for
+// longer.
 const stopTimeout = time.Second
 
-// poll asks once. When ctx ends it asks the gateway to end the wait, so that no claim is made after Receive has returned; what was claimed by
-// then still comes.
+// poll asks once. When ctx ends it asks the gateway to end the wait, so that no claim is made after Receive has
+// returned; what was claimed by then still comes.
 func (s *subscription) poll(ctx context.Context, most int) ([]*driver.Delivery, error) {
 	s.mu.Lock()
 	s.number++
@@ -177,7 +178,8 @@ func (s *subscription) stop(waiting context.Context, q *frame.Receive, cancel co
 	ctx, end := context.WithTimeout(waiting, stopTimeout)
 	defer end()
 	defer cancel()
-	if err := s.d.look(ctx, frame.CallStop, &frame.Receive{Session: q.Session, Number: q.Number}, &frame.Nothing{}); err == nil {
+	if err := s.d.look(ctx, frame.CallStop, &frame.Receive{Session: q.Session, Number: q.Number},
+		&frame.Nothing{}); err == nil {
 		<-ctx.Done()
 	}
 }

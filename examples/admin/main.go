@@ -40,8 +40,8 @@ func main() {
 	}
 }
 
-// serve answers on a port of this machine. Everybody there is an operator: a real server knows its callers by a token or a
-// session.
+// serve answers on a port of this machine. Everybody there is an operator: a real server knows its callers by a token
+// or a session.
 func serve(ctx context.Context, broker *ferry.Broker) (url string, err error) {
 	a, err := admin.New(admin.Options{Broker: broker, Actions: auth.NewActions(broker)})
 	if err != nil {
@@ -52,9 +52,10 @@ func serve(ctx context.Context, broker *ferry.Broker) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	s := &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.ServeHTTP(w, r.WithContext(auth.With(r.Context(), operator)))
-	})}
+	s := &http.Server{ReadHeaderTimeout: 5 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			a.ServeHTTP(w, r.WithContext(auth.With(r.Context(), operator)))
+		})}
 	go func() {
 		if err := a.Run(ctx); err != nil {
 			log.Print(err)
@@ -80,7 +81,8 @@ func operate(ctx context.Context, url string) error {
 	}
 	fmt.Println("orders:", topic.Groups[0].Why)
 	for _, dry := range []bool{true, false} {
-		op, err := c.Purge(ctx, "orders", api.Purge{Bulk: api.Bulk{DryRun: dry}, SelectMessages: api.SelectMessages{Where: "json >= 2"}})
+		op, err := c.Purge(ctx, "orders", api.Purge{Bulk: api.Bulk{DryRun: dry},
+			SelectMessages: api.SelectMessages{Where: "json >= 2"}})
 		if err != nil {
 			return err
 		}

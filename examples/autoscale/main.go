@@ -1,4 +1,5 @@
-// Command autoscale shows a worker whose number of handlers follows a wave of messages, and what a health check says of it.
+// Command autoscale shows a worker whose number of handlers follows a wave of messages, and what a health check says of
+// it.
 package main
 
 import (

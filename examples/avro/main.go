@@ -1,4 +1,5 @@
-// Command avro lets two versions of a program share a topic: bodies are Avro, and a schema registry knows what each was written with.
+// Command avro lets two versions of a program share a topic: bodies are Avro, and a schema registry knows what each was
+// written with.
 package main
 
 import (
@@ -59,7 +60,8 @@ func main() {
 	check(err)
 
 	ctx, stop := context.WithCancel(context.Background())
-	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"), ferry.Options{Codecs: []codec.Codec{newer, codec.JSON}})
+	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"),
+		ferry.Options{Codecs: []codec.Codec{newer, codec.JSON}})
 	check(err)
 	defer broker.Close(context.Background())
 

@@ -1,4 +1,5 @@
-// Command cron runs a schedule in two instances at once: each tick fires once. Then it is paused, triggered, and removed.
+// Command cron runs a schedule in two instances at once: each tick fires once. Then it is paused, triggered, and
+// removed.
 package main
 
 import (

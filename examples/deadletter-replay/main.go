@@ -1,4 +1,5 @@
-// Command deadletter-replay finds out what failed for good, mends and replays it, and lets a recoverer bring back the rest.
+// Command deadletter-replay finds out what failed for good, mends and replays it, and lets a recoverer bring back the
+// rest.
 package main
 
 import (
@@ -60,7 +61,8 @@ func main() {
 	check(err)
 	patch, err := deadletter.ParsePatch([]byte(`[{"op":"move","from":"/customer","path":"/user"}]`))
 	check(err)
-	mend := deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: "orders", Where: where}, Edit: deadletter.PatchBody(patch), DryRun: true}
+	mend := deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: "orders", Where: where},
+		Edit: deadletter.PatchBody(patch), DryRun: true}
 	report, err := queue.Replay(ctx, mend)
 	check(err)
 	fmt.Printf("would mend %d, skip %d\n", report.Done, report.Skipped)
@@ -73,8 +75,9 @@ func main() {
 
 	// The timeouts come back by themselves: a strategy says when. Any number of instances may run this; one works.
 	recoverer, err := deadletter.NewRecoverer(queue, deadletter.RecovererOptions{
-		Interval:   50 * time.Millisecond,
-		Strategies: []deadletter.Strategy{{Name: "soon", Reasons: []ferry.Reason{deadletter.ReasonDownstream}, Backoff: ferry.Delays(200 * time.Millisecond)}},
+		Interval: 50 * time.Millisecond,
+		Strategies: []deadletter.Strategy{{Name: "soon", Reasons: []ferry.Reason{deadletter.ReasonDownstream},
+			Backoff: ferry.Delays(200 * time.Millisecond)}},
 	})
 	check(err)
 	running, stop := context.WithCancel(ctx)

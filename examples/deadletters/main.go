@@ -39,7 +39,8 @@ func main() {
 	}
 	slices.SortFunc(dead.Entries, func(a, b ferry.Entry) int { return cmp.Compare(a.ID, b.ID) })
 	for _, e := range dead.Entries {
-		fmt.Printf("dead: %-8s  %s: %s, %d attempts, advice: %s\n", e.ID, e.Dead.Reason, e.Dead.Error, e.Dead.Attempts, e.Dead.Action)
+		fmt.Printf("dead: %-8s  %s: %s, %d attempts, advice: %s\n", e.ID, e.Dead.Reason, e.Dead.Error, e.Dead.Attempts,
+			e.Dead.Action)
 	}
 
 	unlucky := ferry.Target{Topic: "orders", Group: "default", ID: "unlucky"}

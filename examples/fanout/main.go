@@ -1,5 +1,6 @@
-// Command fanout divides a text into lines, counts their words in parallel, and joins what was counted: the follow-ups are published with the
-// acknowledgement of the text, all or none, and the last of them waits for the results of the others.
+// Command fanout divides a text into lines, counts their words in parallel, and joins what was counted: the follow-ups
+// are published with the acknowledgement of the text, all or none, and the last of them waits for the results of the
+// others.
 package main
 
 import (

@@ -60,5 +60,6 @@ func main() {
 	if err := w.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("published %d, billed %d (after %d failures), shipped %d\n", orders, billed.Load(), failed.Load(), shipped.Load())
+	fmt.Printf("published %d, billed %d (after %d failures), shipped %d\n", orders, billed.Load(), failed.Load(),
+		shipped.Load())
 }

@@ -29,14 +29,16 @@ func TestMoveBetweenBrokers(t *testing.T) {
 			}
 		}
 
-		if _, err := ferry.Publish(t.Context(), old, "orders", 3, ferry.Key("ann"), ferry.Delay(time.Hour), ferry.Header("lang", "zh")); err != nil {
+		if _, err := ferry.Publish(t.Context(), old, "orders", 3, ferry.Key("ann"), ferry.Delay(time.Hour),
+			ferry.Header("lang", "zh")); err != nil {
 			t.Fatal(err)
 		}
 		late, err := ferry.Publish(t.Context(), old, "orders", 4, ferry.Delay(10*time.Hour), ferry.Header("lang", "zh"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		lateToo, err := ferry.Publish(t.Context(), old, "orders", 5, ferry.At(begin.Add(11*time.Hour)), ferry.Header("lang", "zh"))
+		lateToo, err := ferry.Publish(t.Context(), old, "orders", 5, ferry.At(begin.Add(11*time.Hour)),
+			ferry.Header("lang", "zh"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,8 @@ func TestMoveBetweenBrokers(t *testing.T) {
 			t.Fatalf("what was due waits again: %+v, %v", s, err)
 		}
 		for _, r := range []ferry.Receipt{late, lateToo} { // ferry msg move: it is bridged before its time
-			if err := old.Driver().Move(t.Context(), []driver.Move{{Target: driver.Target{Topic: "orders", ID: r.ID}}})[0]; err != nil {
+			if err := old.Driver().Move(t.Context(),
+				[]driver.Move{{Target: driver.Target{Topic: "orders", ID: r.ID}}})[0]; err != nil {
 				t.Fatal(err)
 			}
 		}

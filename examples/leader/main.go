@@ -1,5 +1,5 @@
-// Command leader lets two instances stand for one duty: one leads at a time, the other takes over at once when it ends, and what a late
-// leader writes is refused by its epoch.
+// Command leader lets two instances stand for one duty: one leads at a time, the other takes over at once when it ends,
+// and what a late leader writes is refused by its epoch.
 package main
 
 import (
@@ -40,7 +40,8 @@ func main() {
 }
 
 // stand lets one instance stand for the duty until it is told to end. The channel tells when it leads.
-func stand(ctx context.Context, all *sync.WaitGroup, broker *ferry.Broker, name string) (leads <-chan *cluster.Lock, end func()) {
+func stand(ctx context.Context, all *sync.WaitGroup, broker *ferry.Broker, name string) (leads <-chan *cluster.Lock,
+	end func()) {
 	ctx, end = context.WithCancel(ctx)
 	led := make(chan *cluster.Lock, 1)
 	all.Go(func() {

@@ -48,7 +48,8 @@ func run(ctx context.Context) error {
 		}
 		return nil
 	}, worker.Group("billing"))
-	collector, err := monitor.NewCollector(broker, monitor.CollectorOptions{Options: monitor.Options{Workers: []*worker.Worker{w}}})
+	collector, err := monitor.NewCollector(broker,
+		monitor.CollectorOptions{Options: monitor.Options{Workers: []*worker.Worker{w}}})
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,8 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	lines, err := waitFor(ctx, server.URL, `ferry_group_messages_total{broker="default",event="died",group="billing",topic="orders"} 1`,
+	lines, err := waitFor(ctx, server.URL,
+		`ferry_group_messages_total{broker="default",event="died",group="billing",topic="orders"} 1`,
 		`ferry_group_messages_total{broker="default",event="acked",group="billing",topic="orders"} 4`)
 	stop()
 	if err := errors.Join(err, <-ended); err != nil {
@@ -109,7 +111,8 @@ func waitFor(ctx context.Context, url, one, other string) ([]string, error) {
 }
 
 func shown(line string) bool {
-	for _, name := range []string{"ferry_messages_published_total{", "ferry_messages_processed_total{", "ferry_dead_letters_total{", `ferry_topic_messages{broker="default",group="billing"`, "ferry_up{"} {
+	for _, name := range []string{"ferry_messages_published_total{", "ferry_messages_processed_total{",
+		"ferry_dead_letters_total{", `ferry_topic_messages{broker="default",group="billing"`, "ferry_up{"} {
 		if strings.HasPrefix(line, name) {
 			return true
 		}

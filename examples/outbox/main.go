@@ -1,5 +1,6 @@
-// Command outbox writes an order and the message about it in one transaction of a database, and relays it: there is a message if and only if
-// there is an order. It uses SQLite; with PostgreSQL the driver, the dialect and the address change.
+// Command outbox writes an order and the message about it in one transaction of a database, and relays it: there is a
+// message if and only if there is an order. It uses SQLite; with PostgreSQL the driver, the dialect and the address
+// change.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command plugin shows a plugin that counts messages, one that refuses a topic, and one that is broken and harms nobody.
+// Command plugin shows a plugin that counts messages, one that refuses a topic, and one that is broken and harms
+// nobody.
 package main
 
 import (
@@ -20,7 +21,8 @@ import (
 
 // counter counts what passes, and tells when it stops.
 func counter() plugin.Plugin {
-	return plugin.Plugin{Name: "counter", Version: "1.0.0", Start: func(_ context.Context, h plugin.Host) (plugin.Parts, error) {
+	return plugin.Plugin{Name: "counter", Version: "1.0.0", Start: func(_ context.Context, h plugin.Host) (plugin.Parts,
+		error) {
 		config := struct {
 			Of string `json:"of"`
 		}{"messages"}
@@ -50,7 +52,8 @@ func counter() plugin.Plugin {
 
 // doorkeeper lets nobody publish to the topic of salaries.
 func doorkeeper() plugin.Plugin {
-	return plugin.Plugin{Name: "doorkeeper", Required: true, Start: func(context.Context, plugin.Host) (plugin.Parts, error) {
+	return plugin.Plugin{Name: "doorkeeper", Required: true, Start: func(context.Context, plugin.Host) (plugin.Parts,
+		error) {
 		return plugin.Parts{AuthorizeTopic: func(_ context.Context, topic, _ string) error {
 			if topic == "salaries" {
 				return errors.New("not for you")

@@ -1,5 +1,5 @@
-// Command remote has two programs share one broker: one serves it over HTTP, the other opens it as ferry://, with the same code as any
-// other broker.
+// Command remote has two programs share one broker: one serves it over HTTP, the other opens it as ferry://, with the
+// same code as any other broker.
 package main
 
 import (

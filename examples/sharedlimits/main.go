@@ -1,5 +1,5 @@
-// Command sharedlimits has two programs share a limit by the URL of their server alone: what a user sends through one of them counts in
-// the other, too.
+// Command sharedlimits has two programs share a limit by the URL of their server alone: what a user sends through one
+// of them counts in the other, too.
 package main
 
 import (
@@ -31,13 +31,15 @@ func main() {
 	}
 }
 
-// program opens the broker and the guards that belong to a URL: 3 messages of a user in an hour, wherever they are sent.
+// program opens the broker and the guards that belong to a URL: 3 messages of a user in an hour, wherever they are
+// sent.
 func program(ctx context.Context, url string) (*ferry.Broker, func()) {
 	store, err := open.Guards(ctx, url)
 	if err != nil {
 		log.Fatal(err)
 	}
-	limiter, err := guard.NewLimiter(store, guard.LimiterOptions{Limits: []guard.Limit{{Name: "publish", Rule: guard.Rule{Limit: 3, Window: time.Hour}}}})
+	limiter, err := guard.NewLimiter(store,
+		guard.LimiterOptions{Limits: []guard.Limit{{Name: "publish", Rule: guard.Rule{Limit: 3, Window: time.Hour}}}})
 	if err != nil {
 		log.Fatal(err)
 	}

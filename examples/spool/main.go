@@ -1,4 +1,5 @@
-// Command spool publishes while its broker is away: what the broker does not take waits in a directory, and gets there in order when it is back.
+// Command spool publishes while its broker is away: what the broker does not take waits in a directory, and gets there
+// in order when it is back.
 package main
 
 import (

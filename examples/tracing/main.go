@@ -1,4 +1,5 @@
-// Command tracing follows an order over a failure, a retry and a follow-up, and shows its trace. With OTEL_EXPORTER_OTLP_ENDPOINT it is sent to a collector too.
+// Command tracing follows an order over a failure, a retry and a follow-up, and shows its trace. With
+// OTEL_EXPORTER_OTLP_ENDPOINT it is sent to a collector too.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command transaction publishes to two topics, all or none. A producer commits, one rolls back, and one vanishes before it has decided: it is checked back whether
-// its work was done.
+// Command transaction publishes to two topics, all or none. A producer commits, one rolls back, and one vanishes before
+// it has decided: it is checked back whether its work was done.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command unique publishes one report at a time for each customer: while one is asked for and not made, another is refused, and told which one that is.
+// Command unique publishes one report at a time for each customer: while one is asked for and not made, another is
+// refused, and told which one that is.
 package main
 
 import (
@@ -53,7 +54,8 @@ func main() {
 	<-begun // it runs, and still counts
 	_, err = ask("ann")
 	var taken *ferry.UniqueError
-	fmt.Println("a second report for ann is refused:", errors.Is(err, ferry.ErrConflict), errors.As(err, &taken) && taken.ID == first)
+	fmt.Println("a second report for ann is refused:", errors.Is(err, ferry.ErrConflict), errors.As(err, &taken) &&
+		taken.ID == first)
 	if _, err = ask("ben"); err != nil {
 		log.Fatal(err)
 	}

@@ -2,9 +2,9 @@ package container
 
 import "hash/maphash"
 
-// Table finds what has a name by it: messages by their ids, chains by their keys. It is a hash table with linear probing
-// that holds no texts, because its members have them, and that grows and shrinks in small steps: nobody waits while a
-// million members move.
+// Table finds what has a name by it: messages by their ids, chains by their keys. It is a hash table with linear
+// probing that holds no texts, because its members have them, and that grows and shrinks in small steps: nobody waits
+// while a million members move.
 //
 // A Go map has the texts' headers too and never shrinks: the engine's BenchmarkBacklog shows what that costs for each
 // message.

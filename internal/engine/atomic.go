@@ -9,7 +9,8 @@ import (
 )
 
 // publishAtomic stores all messages in one step over all their topics, or none.
-func (e *Engine) publishAtomic(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt, o driver.PublishOptions) error {
+func (e *Engine) publishAtomic(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt,
+	o driver.PublishOptions) error {
 	now := e.now()
 	entries, names, err := e.prepare(msgs, now)
 	if err != nil {
@@ -65,7 +66,8 @@ func (e *Engine) roomForAll(ts map[string]*topic, msgs []*driver.Message, entrie
 	total := int64(0)
 	for i, m := range msgs {
 		t, en := ts[m.Topic], entries[i]
-		if _, dup := t.duplicate(en); dup || seen[key{m.Topic, "id", m.ID}] || m.DedupID != "" && seen[key{m.Topic, "dedup", m.DedupID}] {
+		if _, dup := t.duplicate(en); dup || seen[key{m.Topic, "id", m.ID}] || m.DedupID != "" &&
+			seen[key{m.Topic, "dedup", m.DedupID}] {
 			continue
 		}
 		seen[key{m.Topic, "id", m.ID}], seen[key{m.Topic, "dedup", m.DedupID}] = true, true

@@ -38,7 +38,8 @@ func (a *storeAudit) compareCold(before []stretch) (ps []driver.Problem) {
 			continue
 		}
 		ps = append(ps, driver.Problem{Kind: "store",
-			Text: fmt.Sprintf("%d messages should lie between 0-%d and 0-%d, but the store has %d", s.count, s.first, s.last, a.cold[s.first])})
+			Text: fmt.Sprintf("%d messages should lie between 0-%d and 0-%d, but the store has %d", s.count, s.first, s.last,
+				a.cold[s.first])})
 	}
 	return ps
 }

@@ -73,7 +73,8 @@ func (a *storeAudit) scan(ctx context.Context) error {
 		return refusal.Closed()
 	}
 	if err != nil && ctx.Err() == nil {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the records of topic %q cannot be read", a.t.name), "restore the directory from a backup", err)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the records of topic %q cannot be read", a.t.name),
+			"restore the directory from a backup", err)
 	}
 	return err
 }
@@ -191,7 +192,8 @@ func (a *storeAudit) read(seq uint64) (text string, err error) {
 	n := a.t.journal.number
 	keys := [][]byte{appendNumberKey(nil, n, kindMessage, seq), appendStateKey(nil, n, seq)}
 	var values [2][]byte
-	if err := a.t.e.o.Store.Read(keys, func(i int, v []byte) { values[i] = slices.Clone(v) }); err != nil || values[0] == nil {
+	if err := a.t.e.o.Store.Read(keys, func(i int, v []byte) { values[i] = slices.Clone(v) }); err != nil ||
+		values[0] == nil {
 		return "", err
 	}
 	head, text := a.readMessage(values[0])

@@ -48,7 +48,8 @@ type auditor struct {
 func (a *auditor) run() {
 	a.Helper()
 	for _, g := range a.t.groups {
-		a.groups[g] = &tally{keys: map[string]bool{}, inflight: map[*subscription]int{}, since: map[tick]int{}, losses: map[*subscription]int{}}
+		a.groups[g] = &tally{keys: map[string]bool{}, inflight: map[*subscription]int{}, since: map[tick]int{},
+			losses: map[*subscription]int{}}
 	}
 	ids := 0
 	for _, e := range a.t.log.all() {
@@ -65,7 +66,8 @@ func (a *auditor) run() {
 	}
 	a.cold()
 	s := a.t.stats
-	if s.Messages != a.want.Messages || s.Bytes != a.want.Bytes || s.Delayed != a.want.Delayed || s.Held != a.want.Held || s.Invalid != a.want.Invalid {
+	if s.Messages != a.want.Messages || s.Bytes != a.want.Bytes || s.Delayed != a.want.Delayed || s.Held != a.want.Held ||
+		s.Invalid != a.want.Invalid {
 		a.Errorf("topic stats %+v, want %+v", s, a.want)
 	}
 	if s.Published != s.Fanned+s.Expired+s.Cancelled+uint64(s.Delayed+s.Held) {
@@ -207,7 +209,8 @@ func (a *auditor) cold() {
 
 func (a *auditor) group(g *group, want *tally) {
 	if want.behind != g.behind.Len() || want.normal != g.normal || g.cold < 0 || g.cold > int64(a.t.cold.count) {
-		a.Errorf("group %s has %d behind, %d normal ones, %d cold; want %d and %d", g.name, g.behind.Len(), g.normal, g.cold, want.behind, want.normal)
+		a.Errorf("group %s has %d behind, %d normal ones, %d cold; want %d and %d", g.name, g.behind.Len(), g.normal, g.cold,
+			want.behind, want.normal)
 	}
 	want.count[ready] += g.cold
 	for s := ready; s < done; s++ {
@@ -226,7 +229,8 @@ func (a *auditor) group(g *group, want *tally) {
 		}
 	}
 	if !maps.Equal(times, want.since) || int64(g.graves.count) != g.count[dead] {
-		a.Errorf("group %s has items ready since %v and %d dead, want %v and %d", g.name, times, g.graves.count, want.since, g.count[dead])
+		a.Errorf("group %s has items ready since %v and %d dead, want %v and %d", g.name, times, g.graves.count, want.since,
+			g.count[dead])
 	}
 	if len(want.keys) != g.queue.Keys() {
 		a.Errorf("group %s has %d keys, want %d", g.name, g.queue.Keys(), len(want.keys))

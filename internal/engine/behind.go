@@ -5,7 +5,8 @@ import "github.com/ferrymq/ferry/driver"
 // A ready item that comes behind cold messages waits for them beside the lanes: one of the normal lane for all that
 // became ready before it, one of another lane only for those with its key, of which more may be thought than there are.
 
-// behindCold returns up to which place cold messages must be in memory before it can be claimed, if it must wait at all.
+// behindCold returns up to which place cold messages must be in memory before it can be claimed, if it must wait at
+// all.
 func (g *group) behindCold(it *item) (until uint64, waits bool) {
 	if g.cold == 0 || it.Chained() {
 		return 0, false

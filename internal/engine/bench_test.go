@@ -23,7 +23,10 @@ func BenchmarkBacklog(b *testing.B) {
 		{"3 groups", 3, func(*driver.Message, int) {}},
 		{"10000 keys", 1, func(m *driver.Message, i int) { m.Key = "user-" + strconv.Itoa(i%10_000) }},
 		{"own keys", 1, func(m *driver.Message, i int) { m.Key = "user-" + strconv.Itoa(i) }},
-		{"delayed", 1, func(m *driver.Message, i int) { m.Delay = time.Hour + time.Duration(i*7919%1_000_003)*time.Millisecond }},
+		{"delayed", 1, func(m *driver.Message,
+			i int) {
+			m.Delay = time.Hour + time.Duration(i*7919%1_000_003)*time.Millisecond
+		}},
 		{"TTL", 1, func(m *driver.Message, i int) { m.TTL = time.Hour + time.Duration(i*7919%1_000_003)*time.Millisecond }},
 	} {
 		b.Run(bc.name, func(b *testing.B) {

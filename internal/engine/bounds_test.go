@@ -24,7 +24,8 @@ func TestAllTopicsAreBoundedTogether(t *testing.T) {
 	if rs[0].Err != nil || !errors.Is(rs[1].Err, driver.ErrFull) || !errors.Is(err, driver.ErrFull) {
 		t.Errorf("receipts %+v, error %v: want the second one full", rs, err)
 	}
-	if _, err := e.Publish(context.Background(), []*driver.Message{msg("u", "5")}, driver.PublishOptions{}); !errors.Is(err, driver.ErrFull) {
+	if _, err := e.Publish(context.Background(), []*driver.Message{msg("u", "5")},
+		driver.PublishOptions{}); !errors.Is(err, driver.ErrFull) {
 		t.Errorf("single publish: %v, want ErrFull", err)
 	}
 	u := subscribe(t, e, driver.SubscribeOptions{Topic: "u"})
@@ -33,10 +34,12 @@ func TestAllTopicsAreBoundedTogether(t *testing.T) {
 	if err := u.Settle(context.Background(), []driver.Settlement{emit})[0]; err != nil {
 		t.Errorf("a bound refused an emit: %v", err)
 	}
-	if err := errors.Join(e.Delete(context.Background(), []driver.Target{{Topic: "t", ID: "1"}, {Topic: "t", ID: "2"}})...); err != nil {
+	if err := errors.Join(e.Delete(context.Background(), []driver.Target{{Topic: "t", ID: "1"},
+		{Topic: "t", ID: "2"}})...); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Publish(context.Background(), []*driver.Message{msg("u", "7"), msg("t", "8")}, driver.PublishOptions{Atomic: true}); !errors.Is(err, driver.ErrFull) {
+	if _, err := e.Publish(context.Background(), []*driver.Message{msg("u", "7"), msg("t", "8")},
+		driver.PublishOptions{Atomic: true}); !errors.Is(err, driver.ErrFull) {
 		t.Errorf("atomic publish of two where one fits: %v, want ErrFull", err)
 	}
 	publish(t, e, msg("u", "9"))
@@ -98,7 +101,8 @@ func TestBadInputIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if _, err := e.Publish(context.Background(), []*driver.Message{msg("t", "1")}, driver.PublishOptions{Level: driver.Synced}); !errors.Is(err, driver.ErrUnsupported) {
+	if _, err := e.Publish(context.Background(), []*driver.Message{msg("t", "1")},
+		driver.PublishOptions{Level: driver.Synced}); !errors.Is(err, driver.ErrUnsupported) {
 		t.Errorf("level: %v, want ErrUnsupported", err)
 	}
 }

@@ -58,7 +58,8 @@ func placeOf(q driver.Query) (at uint64, err error) {
 		return 0, nil
 	}
 	if at, err = strconv.ParseUint(q.Cursor, 10, 64); err != nil {
-		return 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", q.Cursor), "use the cursor that an earlier page ended with, or none", nil)
+		return 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", q.Cursor),
+			"use the cursor that an earlier page ended with, or none", nil)
 	}
 	return at, nil
 }

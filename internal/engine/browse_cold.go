@@ -83,7 +83,8 @@ func (b *browser) showCold(f *found, g *group) {
 	if g.since >= f.head.fan {
 		return
 	}
-	v := view{Entry: driver.Entry{Message: f.message, Ref: driver.Ref{Pos: f.seq}, Group: g.name, State: driver.StateReady, Attempt: 1, Deliveries: 1}}
+	v := view{Entry: driver.Entry{Message: f.message, Ref: driver.Ref{Pos: f.seq}, Group: g.name, State: driver.StateReady,
+		Attempt: 1, Deliveries: 1}}
 	if f.message == nil {
 		v.Message = &driver.Message{Topic: g.t.name, Body: f.raw}
 		v.Raw = f.raw

@@ -16,8 +16,8 @@ type moment struct {
 	tick tick
 }
 
-// now reads the clock. Where time is compared with what others did it is read under the lock of the topic: a caller that
-// waited for the lock would otherwise act in the past.
+// now reads the clock. Where time is compared with what others did it is read under the lock of the topic: a caller
+// that waited for the lock would otherwise act in the past.
 func (e *Engine) now() moment {
 	at := time.Now()
 	return moment{at: at, tick: tick(at.Sub(e.base))}

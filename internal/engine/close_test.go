@@ -17,7 +17,8 @@ func TestNoTimerAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(testOptions())
 		s := subscribe(t, e, driver.SubscribeOptions{})
-		publish(t, e, &driver.Message{Topic: "t", ID: "1", TTL: time.Minute}, &driver.Message{Topic: "t", ID: "2", Delay: time.Second},
+		publish(t, e, &driver.Message{Topic: "t", ID: "1", TTL: time.Minute},
+			&driver.Message{Topic: "t", ID: "2", Delay: time.Second},
 			&driver.Message{Topic: "t", ID: "3", DedupID: "d", DedupWindow: time.Minute})
 		settle(t, s, driver.Retry, time.Minute, take(t, s, 1)...)
 		tp := topicOf(e, "t")

@@ -49,12 +49,14 @@ func unsealUpTo(record []byte, newest byte) (r *reader, version byte) {
 	if end < 1 {
 		return &reader{err: errCutOff}, 0
 	}
-	if stored, computed := binary.LittleEndian.Uint32(record[end:]), crc32.Checksum(record[:end], castagnoli); stored != computed {
+	if stored, computed := binary.LittleEndian.Uint32(record[end:]),
+		crc32.Checksum(record[:end], castagnoli); stored != computed {
 		return &reader{err: fmt.Errorf("the checksum is %08x, but the content gives %08x", stored, computed)}, 0
 	}
 	version = record[0]
 	if version < recordVersion || version > newest {
-		return &reader{err: fmt.Errorf("the record has version %d, this program reads up to version %d", version, newest)}, version
+		return &reader{err: fmt.Errorf("the record has version %d, this program reads up to version %d", version, newest)},
+			version
 	}
 	return &reader{rest: record[1:end]}, version
 }

@@ -11,10 +11,10 @@ import (
 // A backlog is larger than memory. Where there is a store, only a window of the ready messages of a topic is in memory;
 // what lies behind it is cold: known as stretches of the log, and read in order when the window runs low (thaw.go).
 //
-// Cold are plain messages only: just published, ready for every group, of normal priority, without a TTL. As long as one
-// is cold, all plain ones that follow are cold too, so that they stay in order. Everything else stays in memory. If it comes
-// behind what is cold, in its lane or in its key, it waits for that (behind.go). In the store a cold message looks like any
-// other: opening it decides again what is cold.
+// Cold are plain messages only: just published, ready for every group, of normal priority, without a TTL. As long as
+// one is cold, all plain ones that follow are cold too, so that they stay in order. Everything else stays in memory. If
+// it comes behind what is cold, in its lane or in its key, it waits for that (behind.go). In the store a cold message
+// looks like any other: opening it decides again what is cold.
 
 // coldTail is what a topic has in the store only.
 type coldTail struct {
@@ -48,7 +48,8 @@ func (t *topic) stretchSize() int { return min(max(t.e.o.Window/8, 1), 1024) }
 // goesCold reports whether a new message that is due stays in the store only.
 func (t *topic) goesCold(e *entry) bool {
 	c := &t.cold
-	if t.journal == nil || t.e.o.Window == 0 || c.melting > 0 || len(t.groups) == 0 || e.priority != driver.Normal || e.expiry != nil ||
+	if t.journal == nil || t.e.o.Window == 0 || c.melting > 0 || len(t.groups) == 0 || e.priority != driver.Normal ||
+		e.expiry != nil ||
 		e.extra != nil && e.extra.raw != nil || !c.ids.covers(e.seq) {
 		return false
 	}
@@ -101,7 +102,8 @@ func (t *topic) addCold(seq, place uint64, due tick, size int64, hash uint64) {
 	c, most := &t.cold, t.stretchSize()
 	c.count++
 	n := len(c.stretches.vs)
-	if n == 0 || c.stretches.vs[n-1].recorded || c.stretches.vs[n-1].count >= most || c.stretches.vs[n-1].bytes >= stretchBytes || c.loading != nil && c.loaded >= c.stretches.vs[n-1].last {
+	if n == 0 || c.stretches.vs[n-1].recorded || c.stretches.vs[n-1].count >= most ||
+		c.stretches.vs[n-1].bytes >= stretchBytes || c.loading != nil && c.loaded >= c.stretches.vs[n-1].last {
 		t.closeStretch()
 		c.stretches.push(stretch{first: seq, place: place, due: due})
 		c.open = c.open[:0]
@@ -116,7 +118,10 @@ func (t *topic) addCold(seq, place uint64, due tick, size int64, hash uint64) {
 
 // find returns the index of the stretch that may contain a message, or -1.
 func (c *coldTail) find(seq uint64) int {
-	i, found := slices.BinarySearchFunc(c.stretches.vs, seq, func(s stretch, seq uint64) int { return cmp.Compare(s.first, seq) })
+	i, found := slices.BinarySearchFunc(c.stretches.vs, seq, func(s stretch,
+		seq uint64) int {
+		return cmp.Compare(s.first, seq)
+	})
 	if !found {
 		i--
 	}
@@ -150,7 +155,10 @@ func (t *topic) takeCold(i, count int, bytes int64) {
 // firstCold returns the index of the first stretch of which the group sees something. There must be one.
 func (g *group) firstCold() int {
 	vs := g.t.cold.stretches.vs
-	i, _ := slices.BinarySearchFunc(vs, g.since, func(s stretch, since uint64) int { return cmp.Compare(s.lastPlace, since+1) })
+	i, _ := slices.BinarySearchFunc(vs, g.since, func(s stretch,
+		since uint64) int {
+		return cmp.Compare(s.lastPlace, since+1)
+	})
 	return min(i, len(vs)-1)
 }
 

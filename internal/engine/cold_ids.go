@@ -7,7 +7,8 @@ import (
 )
 
 // coldIDs tells which cold messages may have an id, in 8 bytes for each and a little room. It holds no ids: what it
-// names is looked at in the store, and is nearly always the one. Its tables are small, so that growing one takes no time.
+// names is looked at in the store, and is nearly always the one. Its tables are small, so that growing one takes no
+// time.
 type coldIDs struct {
 	seed   uint64
 	base   uint64 // places in the log are counted from here
@@ -16,7 +17,8 @@ type coldIDs struct {
 	count  int
 }
 
-// A slot is the place of a message, counted from base, and half of the hash of its id; the other half chooses the table.
+// A slot is the place of a message, counted from base, and half of the hash of its id; the other half chooses the
+// table.
 const (
 	coldTables    = 1 << 12
 	fewestColdIDs = 8
@@ -25,7 +27,8 @@ const (
 // hash is stable for a seed, so that it can be stored.
 func (x *coldIDs) hash(id string) uint64 { return stableHash(x.seed, id) }
 
-// stableHash is a fast hash of a text for tables that an outsider, who does not know the seed, cannot fill with collisions.
+// stableHash is a fast hash of a text for tables that an outsider, who does not know the seed, cannot fill with
+// collisions.
 func stableHash(seed uint64, s string) uint64 {
 	const k1, k2 = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93
 	h := seed ^ uint64(len(s))*k1

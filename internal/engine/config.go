@@ -80,7 +80,8 @@ func (g *group) errConsumers(what string) error {
 	if len(g.members) == 0 {
 		return nil
 	}
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("cannot %s: group %q of topic %q has %d consumers", what, g.name, g.t.name, len(g.members)),
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("cannot %s: group %q of topic %q has %d consumers", what,
+		g.name, g.t.name, len(g.members)),
 		"stop them first", nil)
 }
 

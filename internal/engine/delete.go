@@ -166,7 +166,8 @@ func (t *topic) findItem(e *entry, target driver.Target) (*item, error) {
 	if e.state != fanned {
 		hint = "it belongs to the topic, not to a group: leave the group out"
 	}
-	return nil, driver.NewError(driver.ErrNotFound, fmt.Sprintf("group %q of topic %q has no message %s", g.name, t.name, describe(target)), hint, nil)
+	return nil, driver.NewError(driver.ErrNotFound, fmt.Sprintf("group %q of topic %q has no message %s", g.name, t.name,
+		describe(target)), hint, nil)
 }
 
 func (t *topic) errNoMessage(target driver.Target) error {
@@ -182,5 +183,6 @@ func describe(target driver.Target) string {
 }
 
 func errInFlight(target driver.Target) error {
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight", describe(target)), "try again when its consumer has settled it", nil)
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight", describe(target)),
+		"try again when its consumer has settled it", nil)
 }

@@ -15,8 +15,8 @@
 // A topic is one shard with one mutex. Critical sections are short, and no mutex is held across a wait. There is no
 // permanent goroutine: each topic has one timer, armed for the next moment at which something is due.
 //
-// Without a store the memory of messages that are gone is used again (spent.go). So no pointer to an entry or an item is
-// kept beyond the lock of its topic, but in a claim.
+// Without a store the memory of messages that are gone is used again (spent.go). So no pointer to an entry or an item
+// is kept beyond the lock of its topic, but in a claim.
 //
 // Where things are:
 //

@@ -31,7 +31,8 @@ type dedupID struct {
 }
 
 func newMemory(o Options, t *topic) memory {
-	return memory{t: t, window: o.Capabilities.IDWindow, most: o.MaxIDs, expires: container.NewHeap[tick](func(*dedupID, int32) {})}
+	return memory{t: t, window: o.Capabilities.IDWindow, most: o.MaxIDs,
+		expires: container.NewHeap[tick](func(*dedupID, int32) {})}
 }
 
 // duplicate returns the receipt of a message that is known already.

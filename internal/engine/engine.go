@@ -261,7 +261,8 @@ func (e *Engine) outcome(ctx context.Context, r Round, synced bool) error {
 	case errors.Is(err, driver.ErrClosed): // it came too late to be written
 		return err
 	case ctx.Err() != nil && e.o.Store.Failure() == nil:
-		return driver.NewError(driver.ErrUnknown, "the context ended before the disk had confirmed the write", "it is likely stored: check, or repeat it with the same id", err)
+		return driver.NewError(driver.ErrUnknown, "the context ended before the disk had confirmed the write",
+			"it is likely stored: check, or repeat it with the same id", err)
 	}
 	return driver.NewError(driver.ErrUnknown, "the write failed, and may or may not have reached the disk",
 		"see to the disk, then close the broker and open it again", err)

@@ -6,7 +6,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Follow returns what was published after an earlier page. Messages are numbered without gaps, so that nothing is searched.
+// Follow returns what was published after an earlier page. Messages are numbered without gaps, so that nothing is
+// searched.
 func (e *Engine) Follow(ctx context.Context, q driver.FollowQuery) (driver.FollowPage, error) {
 	q, err := q.Resolve()
 	if err != nil {

@@ -46,7 +46,8 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := bytes.Clone(data)
 		// The checksum alone would refuse nearly all.
-		for _, sealed := range [][]byte{data, seal(append([]byte{recordVersion}, data...), 0), seal(append([]byte{lossesVersion}, data...), 0), seal(append([]byte{stateVersion}, data...), 0)} {
+		for _, sealed := range [][]byte{data, seal(append([]byte{recordVersion}, data...), 0),
+			seal(append([]byte{lossesVersion}, data...), 0), seal(append([]byte{stateVersion}, data...), 0)} {
 			_, _ = decodeState(sealed)
 			_, _ = decodeTopic(sealed)
 			_, _, _ = decodeReceipt(sealed)

@@ -148,11 +148,13 @@ func (v *view) setMessage(m *driver.Message) {
 	}
 }
 
-var entryStates = map[entryState]driver.State{delayed: driver.StateDelayed, held: driver.StateHeld, invalid: driver.StateInvalid}
+var entryStates = map[entryState]driver.State{delayed: driver.StateDelayed, held: driver.StateHeld,
+	invalid: driver.StateInvalid}
 
 // view shows a message that belongs to the topic.
 func (t *topic) view(e *entry, now moment) view {
-	v := view{Entry: driver.Entry{Ref: e.ref(), State: entryStates[e.state], ExpiresAt: now.wall(e.expires())}, onDisk: e.is(onDisk)}
+	v := view{Entry: driver.Entry{Ref: e.ref(), State: entryStates[e.state], ExpiresAt: now.wall(e.expires())},
+		onDisk: e.is(onDisk)}
 	switch e.state {
 	case invalid:
 		v.Raw, v.Problem = append([]byte(nil), e.extra.raw...), e.extra.problem
@@ -175,8 +177,9 @@ func (v *view) setUndecoded(e *entry) {
 	}
 }
 
-var itemStates = [...]driver.State{ready: driver.StateReady, inflight: driver.StateInflight, waiting: driver.StateWaiting,
-	dead: driver.StateDead, done: driver.StateDone}
+var itemStates = [...]driver.State{ready: driver.StateReady, inflight: driver.StateInflight,
+	waiting: driver.StateWaiting,
+	dead:    driver.StateDead, done: driver.StateDone}
 
 // String returns the state as the seam calls it.
 func (s itemState) String() string { return string(itemStates[s]) }

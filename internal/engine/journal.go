@@ -93,7 +93,8 @@ func (t *topic) release(r *receipt) {
 }
 
 func (j *journal) empty() bool {
-	return len(j.touched)+len(j.taken)+len(j.over)+len(j.noted)+len(j.forgot)+len(j.closed)+len(j.opened) == 0 && !j.changed
+	return len(j.touched)+len(j.taken)+len(j.over)+len(j.noted)+len(j.forgot)+len(j.closed)+len(j.opened) == 0 &&
+		!j.changed
 }
 
 // flush stores the step, and returns the round to wait for: an earlier one if nothing changed, nil without a store.
@@ -245,9 +246,11 @@ func (t *topic) sweep(b Batch) {
 	if uint64(j.removed) < enough || first < j.cleared+enough {
 		return
 	}
-	b.DeleteRange(appendNumberKey(nil, j.number, kindMessage, j.cleared), appendNumberKey(nil, j.number, kindMessage, first))
+	b.DeleteRange(appendNumberKey(nil, j.number, kindMessage, j.cleared),
+		appendNumberKey(nil, j.number, kindMessage, first))
 	if j.thawed { // so that the records of stretches go in one piece, too
-		b.DeleteRange(appendNumberKey(nil, j.number, kindStretch, j.cleared), appendNumberKey(nil, j.number, kindStretch, first))
+		b.DeleteRange(appendNumberKey(nil, j.number, kindStretch, j.cleared),
+			appendNumberKey(nil, j.number, kindStretch, first))
 	}
 	j.cleared, j.removed, j.thawed = first, 0, false
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// TestKeepMost: of settled messages the newest stay, as many as were asked for, also when fewer are asked for later, and
-// also after the store was opened again.
+// TestKeepMost: of settled messages the newest stay, as many as were asked for, also when fewer are asked for later,
+// and also after the store was opened again.
 func TestKeepMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,8 @@ func TestKeepMost(t *testing.T) {
 // kept compares the settled messages that are there.
 func kept(t *testing.T, e *Engine, want string) {
 	t.Helper()
-	page, err := e.Browse(context.Background(), driver.Query{Topic: "t", Group: driver.DefaultGroup, State: driver.StateDone})
+	page, err := e.Browse(context.Background(), driver.Query{Topic: "t", Group: driver.DefaultGroup,
+		State: driver.StateDone})
 	if err != nil {
 		t.Fatal(err)
 	}

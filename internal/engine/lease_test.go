@@ -101,7 +101,8 @@ func TestForeignTokenIsRefused(t *testing.T) {
 	publish(t, a, &driver.Message{Topic: "t", ID: "1"})
 	ds := take(t, owner, 1)
 	for _, s := range []*subscription{other, foreign} {
-		if err := s.Settle(context.Background(), []driver.Settlement{{Delivery: ds[0]}})[0]; !errors.Is(err, driver.ErrLeaseLost) {
+		if err := s.Settle(context.Background(), []driver.Settlement{{Delivery: ds[0]}})[0]; !errors.Is(err,
+			driver.ErrLeaseLost) {
 			t.Errorf("settled by a stranger: %v", err)
 		}
 	}

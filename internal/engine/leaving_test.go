@@ -27,8 +27,8 @@ func (s *slowStore) Scan(from, to []byte, use func(key, value []byte) error) err
 	return s.mapStore.Scan(from, to, use)
 }
 
-// TestNobodyJoinsHalfAGroup: a group with a cold backlog is deleted in several steps. Who subscribes in between is refused;
-// otherwise the group would stay, without the messages that had left already.
+// TestNobodyJoinsHalfAGroup: a group with a cold backlog is deleted in several steps. Who subscribes in between is
+// refused; otherwise the group would stay, without the messages that had left already.
 func TestNobodyJoinsHalfAGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

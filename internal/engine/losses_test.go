@@ -100,7 +100,8 @@ func TestTakenBackIsStored(t *testing.T) {
 			return s.Settle(context.Background(), []driver.Settlement{{Delivery: d}})[0]
 		},
 		"settle and emit": func(s *subscription, d *driver.Delivery) error {
-			return s.Settle(context.Background(), []driver.Settlement{{Delivery: d, Emit: []*driver.Message{{ID: "e", Topic: "t"}}}})[0]
+			return s.Settle(context.Background(),
+				[]driver.Settlement{{Delivery: d, Emit: []*driver.Message{{ID: "e", Topic: "t"}}}})[0]
 		},
 		"close": func(s *subscription, _ *driver.Delivery) error {
 			return errors.Join(driver.ErrLeaseLost, s.Close(context.Background()))

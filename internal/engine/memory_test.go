@@ -53,7 +53,8 @@ func requireEmpty(t *testing.T, tp *topic) {
 		"own ids": tp.known.own.len(), "own id queue": len(tp.known.oldest.vs), "dedup ids": tp.known.dedup.len(),
 		"dedup heap": tp.known.expires.Len(), "delayed": tp.delayed.Len(),
 		"expiries": tp.expires.Len(), "waiting": tp.waiting.Len(), "settled": len(tp.settled.vs), "chains": g.queue.Keys(),
-		"in flight": s.holder.Len(), "engine": int(tp.e.stored.Load()), "messages": int(tp.stats.Messages), "bytes": int(tp.stats.Bytes),
+		"in flight": s.holder.Len(), "engine": int(tp.e.stored.Load()), "messages": int(tp.stats.Messages),
+		"bytes": int(tp.stats.Bytes),
 	} {
 		if n != 0 {
 			t.Errorf("%s: %d remain", what, n)
@@ -140,6 +141,7 @@ func TestAllocations(t *testing.T) {
 		drain()
 	})
 	if perMessage := all / batch; perMessage > 1 {
-		t.Errorf("publish, receive and ack allocate %.2f for each message, want little: their memory is used again, but for what a pool loses under the race detector", perMessage)
+		t.Errorf("publish, receive and ack allocate %.2f for each message, want little: their memory is used again, but "+
+			"for what a pool loses under the race detector", perMessage)
 	}
 }

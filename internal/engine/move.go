@@ -41,7 +41,8 @@ func (e *Engine) moveOne(ctx context.Context, m *driver.Move) (err error) {
 	case en.state == delayed || en.state == held:
 		return t.reschedule(en, m, now)
 	case m.Group == "":
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s belongs to groups, and none is named", describe(m.Target)), "name the group", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s belongs to groups, and none is named",
+			describe(m.Target)), "name the group", nil)
 	}
 	it, err := t.findItem(en, m.Target)
 	switch {
@@ -88,14 +89,16 @@ func (t *topic) handOver(it *item, m *driver.Move, now moment) error {
 }
 
 func errHandOver(m *driver.Move) error {
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is not dead in group %q, or not settled in group %q", describe(m.Target), m.Group, m.To),
+	return driver.NewError(driver.ErrConflict,
+		fmt.Sprintf("message %s is not dead in group %q, or not settled in group %q", describe(m.Target), m.Group, m.To),
 		"only dead letters go to another group, and only where that group has settled the message", nil)
 }
 
 // republish replaces an entry that could not be decoded by what the operator wrote.
 func (t *topic) republish(e *entry, m *driver.Move, now moment) error {
 	if m.Edit == nil {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s cannot be decoded", describe(m.Target)), "give its content in Edit, or delete it", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s cannot be decoded", describe(m.Target)),
+			"give its content in Edit, or delete it", nil)
 	}
 	msg := *m.Edit
 	msg.Topic, msg.Delay, msg.At = t.name, m.After, time.Time{}
@@ -104,7 +107,8 @@ func (t *topic) republish(e *entry, m *driver.Move, now moment) error {
 	}
 	fresh := t.e.newEntry(&msg, now)
 	if _, ok := t.duplicate(fresh); ok {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q knows message %q already", t.name, msg.ID), "give another ID in Edit", nil)
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q knows message %q already", t.name, msg.ID),
+			"give another ID in Edit", nil)
 	}
 	t.erase(e, now)
 	t.e.stored.Add(1)

@@ -12,7 +12,8 @@ import (
 const publishChunk = 128
 
 // Publish stores messages. The outcome is always known: nothing here can be half done.
-func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt,
+	error) {
 	rs := make([]driver.Receipt, len(msgs))
 	if err := e.refuse(ctx, o); err != nil {
 		return rs, refusal.All(rs, err)
@@ -113,7 +114,8 @@ func sameTopic(msgs []*driver.Message) int {
 }
 
 // publishEach stores messages of one topic, each on its own, and reports whether one failed.
-func (e *Engine) publishEach(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt, o driver.PublishOptions) (failed bool, r Round) {
+func (e *Engine) publishEach(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt,
+	o driver.PublishOptions) (failed bool, r Round) {
 	var entries [publishChunk]*entry
 	now, valid := e.now(), 0
 	for i, m := range msgs {
@@ -185,7 +187,8 @@ func (t *topic) errFull(bound string) error {
 
 func errAllFull(most int64) error {
 	return driver.NewError(driver.ErrFull, fmt.Sprintf("the broker holds its most, %d messages", most),
-		"publish again when consumers have caught up, remove dead letters, or raise the bounds of the topic: 'ferry topic alter'", nil)
+		"publish again when consumers have caught up, remove dead letters, or raise the bounds of the topic: 'ferry topic "+
+			"alter'", nil)
 }
 
 // store puts a new message into the topic: to the groups if it is due, else aside. The engine has counted it already.

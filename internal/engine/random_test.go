@@ -66,7 +66,8 @@ func countsOf(t *topic) (counts []int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, g := range t.groups {
-		counts = append(counts, int64(i), g.count[ready]+g.count[inflight], g.count[waiting], g.count[dead], t.stats.Messages, t.stats.Bytes)
+		counts = append(counts, int64(i), g.count[ready]+g.count[inflight], g.count[waiting], g.count[dead], t.stats.Messages,
+			t.stats.Bytes)
 	}
 	return counts
 }
@@ -161,7 +162,8 @@ func randomSteps(t *testing.T, seed uint64, steps int) {
 
 func (w *walker) calls() []func() {
 	return []func(){
-		w.publish, w.publish, w.publish, w.receive, w.receive, w.receive, w.settle, w.settle, w.settle, w.settle, w.extend, w.begin,
+		w.publish, w.publish, w.publish, w.receive, w.receive, w.receive, w.settle, w.settle, w.settle, w.settle, w.extend,
+		w.begin,
 		w.subscribe, w.closeOne, w.pass, w.pass, w.move, w.move, w.delete, w.manage, w.browse, w.repeat,
 	}
 }
@@ -169,7 +171,8 @@ func (w *walker) calls() []func() {
 func (w *walker) publish() {
 	var msgs []*driver.Message
 	for range 1 + w.IntN(5) {
-		m := &driver.Message{Topic: "t", ID: fmt.Sprint(len(w.ids)), Body: make([]byte, w.IntN(9)), Priority: driver.Priority(w.IntN(4) - 1)}
+		m := &driver.Message{Topic: "t", ID: fmt.Sprint(len(w.ids)), Body: make([]byte, w.IntN(9)),
+			Priority: driver.Priority(w.IntN(4) - 1)}
 		w.ids = append(w.ids, m.ID)
 		if w.IntN(3) > 0 {
 			m.Key = fmt.Sprint("k", w.IntN(3))
@@ -229,7 +232,8 @@ func (w *walker) settle() {
 	w.held[s] = ds[n:]
 	var ss []driver.Settlement
 	for _, d := range ds[:n] {
-		o := driver.Settlement{Delivery: d, Outcome: driver.Outcome(w.IntN(5)), Unseen: w.IntN(2) == 0, Failure: &driver.Failure{Error: "e"}}
+		o := driver.Settlement{Delivery: d, Outcome: driver.Outcome(w.IntN(5)), Unseen: w.IntN(2) == 0,
+			Failure: &driver.Failure{Error: "e"}}
 		if w.IntN(2) == 0 {
 			o.After = time.Duration(w.IntN(3000)) * time.Millisecond
 		}
@@ -295,7 +299,8 @@ func (w *walker) browse() {
 		return
 	}
 	for _, g := range st.Groups {
-		q, n, last := driver.Query{Topic: "t", Group: g.Group, State: driver.StateReady, Limit: 1 + w.IntN(7)}, int64(0), uint64(0)
+		q, n, last := driver.Query{Topic: "t", Group: g.Group, State: driver.StateReady, Limit: 1 + w.IntN(7)}, int64(0),
+			uint64(0)
 		for more := true; more; more = q.Cursor != "" {
 			page, err := w.e.Browse(ctx, q)
 			if err != nil {
@@ -326,7 +331,8 @@ func (w *walker) repeat() {
 	if en.ID == "" {
 		return // not decoded yet
 	}
-	rs, err := w.e.Publish(context.Background(), []*driver.Message{{Topic: "t", ID: en.ID}}, driver.PublishOptions{Atomic: w.IntN(2) == 0})
+	rs, err := w.e.Publish(context.Background(), []*driver.Message{{Topic: "t", ID: en.ID}},
+		driver.PublishOptions{Atomic: w.IntN(2) == 0})
 	if err != nil || !rs[0].Duplicate || rs[0].Ref != en.Ref {
 		w.Errorf("publishing %s again: %+v, %v; it is at %v", en.ID, rs, err, en.Ref)
 	}
@@ -343,13 +349,16 @@ func (w *walker) manage() {
 	case 1, 2:
 		_ = w.e.Pause(ctx, "t", []string{"", group}[w.IntN(2)], w.IntN(3) == 0)
 	case 3:
-		_ = w.e.AlterTopic(ctx, "t", driver.TopicConfig{Keep: time.Duration(w.IntN(2)*w.IntN(9)) * time.Second, ExpiredDead: w.IntN(2) == 0, MaxMessages: int64(w.IntN(40))})
+		_ = w.e.AlterTopic(ctx, "t", driver.TopicConfig{Keep: time.Duration(w.IntN(2)*w.IntN(9)) * time.Second,
+			ExpiredDead: w.IntN(2) == 0, MaxMessages: int64(w.IntN(40))})
 	case 4:
-		_ = w.e.EnsureGroup(ctx, "t", "third", driver.GroupOptions{Order: w.order, Start: driver.Position{From: driver.PositionKind(w.IntN(2))}})
+		_ = w.e.EnsureGroup(ctx, "t", "third", driver.GroupOptions{Order: w.order,
+			Start: driver.Position{From: driver.PositionKind(w.IntN(2))}})
 	case 5:
 		_ = w.e.DeleteGroup(ctx, "t", group)
 	default:
-		to := driver.Position{From: driver.PositionKind(w.IntN(4)), Time: time.Now().Add(-time.Duration(w.IntN(9)) * time.Second)}
+		to := driver.Position{From: driver.PositionKind(w.IntN(4)),
+			Time: time.Now().Add(-time.Duration(w.IntN(9)) * time.Second)}
 		to.Ref = driver.Ref{Pos: 1 + w.Uint64N(uint64(len(w.ids)+1))}
 		_, _ = w.e.Reset(ctx, "t", group, driver.ResetOptions{To: to, Force: w.IntN(2) == 0, DryRun: w.IntN(5) == 0})
 	}

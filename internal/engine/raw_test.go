@@ -17,7 +17,8 @@ func decodeText(raw []byte) (*driver.Message, error) {
 	if len(f) != 3 {
 		return nil, errors.New("three words expected")
 	}
-	return &driver.Message{Topic: "t", ID: f[0], Key: f[1], Priority: driver.Priority(f[2][0]-'0') - 1, TTL: time.Hour}, nil
+	return &driver.Message{Topic: "t", ID: f[0], Key: f[1], Priority: driver.Priority(f[2][0]-'0') - 1, TTL: time.Hour},
+		nil
 }
 
 // TestRawIsDecodedWhenClaimed stores bytes between messages of a key, and expects them at their place in every group.
@@ -25,7 +26,8 @@ func TestRawIsDecodedWhenClaimed(t *testing.T) {
 	t.Parallel()
 	e := open(t)
 	e.o.Decode = decodeText
-	a, b := subscribe(t, e, driver.SubscribeOptions{MaxRun: 9}), subscribe(t, e, driver.SubscribeOptions{Group: "b", MaxRun: 9})
+	a, b := subscribe(t, e, driver.SubscribeOptions{MaxRun: 9}),
+		subscribe(t, e, driver.SubscribeOptions{Group: "b", MaxRun: 9})
 	publish(t, e, &driver.Message{Topic: "t", ID: "1", Key: "k"})
 	for _, raw := range []string{"2 k 1", "broken"} {
 		if err := e.StoreRaw(context.Background(), "t", []byte(raw)); err != nil {

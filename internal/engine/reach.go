@@ -34,7 +34,8 @@ func (t *topic) coldTarget(target driver.Target, tried map[uint64]bool) uint64 {
 	if target.Ref.IsZero() {
 		return t.coldID(target.ID, tried)
 	}
-	if r := target.Ref; r.Partition == 0 && r.Sub == 0 && t.log.get(r.Pos) == nil && t.cold.find(r.Pos) >= 0 && !tried[r.Pos] {
+	if r := target.Ref; r.Partition == 0 && r.Sub == 0 && t.log.get(r.Pos) == nil && t.cold.find(r.Pos) >= 0 &&
+		!tried[r.Pos] {
 		return r.Pos
 	}
 	return 0
@@ -59,8 +60,8 @@ type reach struct {
 	loading <-chan struct{} // when read is nil
 }
 
-// beginReach prepares reading one cold message, if it is there and, unless id is empty, has that id. The topic is locked,
-// and the caller runs it once it has unlocked the topic.
+// beginReach prepares reading one cold message, if it is there and, unless id is empty, has that id. The topic is
+// locked, and the caller runs it once it has unlocked the topic.
 func (t *topic) beginReach(seq uint64, id string, tried *map[uint64]bool) reach {
 	if t.cold.loading != nil {
 		return reach{loading: t.cold.loading}
@@ -116,7 +117,8 @@ func (t *topic) coldDuplicate(entries []*entry, tried map[uint64]bool) (seq uint
 }
 
 // lockAllNew is lockNew for several topics.
-func (e *Engine) lockAllNew(ctx context.Context, names []string, msgs []*driver.Message, entries []*entry, now moment) (map[string]*topic, error) {
+func (e *Engine) lockAllNew(ctx context.Context, names []string, msgs []*driver.Message, entries []*entry,
+	now moment) (map[string]*topic, error) {
 	var tried map[*topic]map[uint64]bool
 again:
 	for {
@@ -151,12 +153,15 @@ again:
 
 // notApplied says of an error that nothing was published.
 func notApplied(err error) error {
-	return driver.NewError(driver.ErrNotApplied, "whether the id is known already could not be looked up", "publish again with the same id", err)
+	return driver.NewError(driver.ErrNotApplied, "whether the id is known already could not be looked up",
+		"publish again with the same id", err)
 }
 
-// melt brings all that is cold into memory, part by part, for a call that needs every message; use, if not nil, gets each
-// part before anybody else. While it does, nothing becomes cold. The topic is locked before, and after unless it fails.
-func (e *Engine) melt(ctx context.Context, t *topic, now moment, use func(t *topic, es []*entry, now moment)) (*topic, error) {
+// melt brings all that is cold into memory, part by part, for a call that needs every message; use, if not nil, gets
+// each part before anybody else. While it does, nothing becomes cold. The topic is locked before, and after unless it
+// fails.
+func (e *Engine) melt(ctx context.Context, t *topic, now moment, use func(t *topic, es []*entry, now moment)) (*topic,
+	error) {
 	t.cold.melting++
 	for t.cold.count > 0 {
 		var err error

@@ -171,7 +171,8 @@ func appendEdited(dst []byte, c *entry) []byte {
 // decodeState reads what appendState wrote. It keeps nothing of record.
 func decodeState(record []byte) (*storedState, error) {
 	r, version := unsealUpTo(record, stateVersion)
-	s := &storedState{state: entryState(r.upTo(uint64(invalid))), fan: r.uint(), due: r.int(), expires: r.int(), settled: r.int(), problem: r.text()}
+	s := &storedState{state: entryState(r.upTo(uint64(invalid))), fan: r.uint(), due: r.int(), expires: r.int(),
+		settled: r.int(), problem: r.text()}
 	n := r.uint()
 	for i := uint64(0); i < n && r.err == nil; i++ {
 		s.items = append(s.items, decodeItem(r, version))

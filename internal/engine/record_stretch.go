@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// A stretch that is full and without gaps has a record of its own, with what must be known of its messages, so that opening
-// the store need not read them. It is removed with the step that brings the first of them into memory: batches take effect
-// in their order, so as long as it is there all of its messages are, and are as they were published.
+// A stretch that is full and without gaps has a record of its own, with what must be known of its messages, so that
+// opening the store need not read them. It is removed with the step that brings the first of them into memory: batches
+// take effect in their order, so as long as it is there all of its messages are, and are as they were published.
 
 // storedStretch is a stretch and the hashes of the ids of its messages.
 type storedStretch struct {
@@ -25,7 +25,8 @@ func (t *topic) closeStretch() {
 		return
 	}
 	s := &c.stretches.vs[n-1]
-	if s.recorded || s.last-s.first+1 != uint64(s.count) || len(c.open) != s.count || c.loading != nil && c.loaded >= s.first {
+	if s.recorded || s.last-s.first+1 != uint64(s.count) || len(c.open) != s.count || c.loading != nil &&
+		c.loaded >= s.first {
 		return
 	}
 	s.recorded = true
@@ -73,7 +74,8 @@ func appendStretch(dst []byte, s *storedStretch, now moment) []byte {
 func decodeStretch(first uint64, record []byte, now moment) (storedStretch, error) {
 	r := unseal(record)
 	s := storedStretch{seed: r.uint()}
-	s.stretch = stretch{first: first, last: r.uint(), bytes: int64(r.upTo(1 << 62)), place: r.uint(), lastPlace: r.uint(), recorded: true}
+	s.stretch = stretch{first: first, last: r.uint(), bytes: int64(r.upTo(1 << 62)), place: r.uint(), lastPlace: r.uint(),
+		recorded: true}
 	s.due = now.read(r.int())
 	for len(r.rest) >= 8 && r.err == nil {
 		s.hashes = append(s.hashes, binary.LittleEndian.Uint64(r.rest))

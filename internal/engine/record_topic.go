@@ -39,7 +39,8 @@ func appendTopic(dst []byte, t *topic, now moment) []byte {
 	start := len(dst)
 	dst = append(dst, recordVersion)
 	dst = appendBytes(dst, t.name)
-	for _, n := range [...]int64{t.config.MaxMessages, t.config.MaxBytes, int64(t.config.Keep), int64(t.config.Partitions)} {
+	for _, n := range [...]int64{t.config.MaxMessages, t.config.MaxBytes, int64(t.config.Keep),
+		int64(t.config.Partitions)} {
 		dst = binary.AppendVarint(dst, n)
 	}
 	for _, b := range [...]bool{t.config.ExpiredDead, t.fixed, t.paused} {
@@ -56,7 +57,8 @@ func appendTopic(dst []byte, t *topic, now moment) []byte {
 	return seal(appendLater(dst, t), start)
 }
 
-// appendLater appends what records of older programs do not have, unless there is nothing of it: the bound of what is kept, then how often each group retried.
+// appendLater appends what records of older programs do not have, unless there is nothing of it: the bound of what is
+// kept, then how often each group retried.
 func appendLater(dst []byte, t *topic) []byte {
 	retried := slices.ContainsFunc(t.groups, func(g *group) bool { return g.stats.Retried > 0 })
 	if t.config.KeepMost > 0 || retried {
@@ -75,7 +77,8 @@ func appendGroup(dst []byte, g *group) []byte {
 	for _, b := range [...]bool{g.orderFixed, g.paused} {
 		dst = appendBool(dst, b)
 	}
-	for _, n := range [...]uint64{uint64(g.number), uint64(g.order), g.since, g.buried, g.stats.Received, g.stats.Acked, g.stats.Dropped,
+	for _, n := range [...]uint64{uint64(g.number), uint64(g.order), g.since, g.buried, g.stats.Received, g.stats.Acked,
+		g.stats.Dropped,
 		g.stats.Expired, g.stats.Cancelled, g.stats.Redelivered} {
 		dst = binary.AppendUvarint(dst, n)
 	}
@@ -86,16 +89,19 @@ func appendGroup(dst []byte, g *group) []byte {
 func decodeTopic(record []byte) (*storedTopic, error) {
 	r := unseal(record)
 	s := &storedTopic{name: r.text()}
-	s.config = driver.TopicConfig{MaxMessages: r.int(), MaxBytes: r.int(), Keep: time.Duration(r.int()), Partitions: int(r.int())}
+	s.config = driver.TopicConfig{MaxMessages: r.int(), MaxBytes: r.int(), Keep: time.Duration(r.int()),
+		Partitions: int(r.int())}
 	s.config.ExpiredDead, s.fixed, s.paused = r.bool(), r.bool(), r.bool()
 	s.trimmedDue = r.int()
 	s.seq, s.places, s.head, s.trimmed, s.groupNumbers = r.uint(), r.uint(), r.uint(), r.uint(), r.uint32()
 	s.published, s.fanned, s.expired, s.cancelled = r.uint(), r.uint(), r.uint(), r.uint()
 	n := r.uint()
 	for i := uint64(0); i < n && r.err == nil; i++ {
-		g := storedGroup{name: r.text(), orderFixed: r.bool(), paused: r.bool(), number: r.uint32(), order: driver.Order(r.upTo(uint64(driver.Relaxed)))}
+		g := storedGroup{name: r.text(), orderFixed: r.bool(), paused: r.bool(), number: r.uint32(),
+			order: driver.Order(r.upTo(uint64(driver.Relaxed)))}
 		g.since, g.buried = r.uint(), r.uint()
-		g.received, g.acked, g.dropped, g.expired, g.cancelled, g.redelivered = r.uint(), r.uint(), r.uint(), r.uint(), r.uint(), r.uint()
+		g.received, g.acked, g.dropped, g.expired, g.cancelled, g.redelivered = r.uint(), r.uint(), r.uint(), r.uint(),
+			r.uint(), r.uint()
 		s.groups = append(s.groups, g)
 	}
 	if len(r.rest) > 0 && r.err == nil {

@@ -33,7 +33,8 @@ func (t *topic) createGroup(name string, o driver.GroupOptions, now moment) (*gr
 }
 
 // meltForStart brings everything into memory for a new group that begins before the end.
-func (e *Engine) meltForStart(ctx context.Context, t *topic, group string, start driver.Position, now moment) (*topic, error) {
+func (e *Engine) meltForStart(ctx context.Context, t *topic, group string, start driver.Position, now moment) (*topic,
+	error) {
 	if _, ok := t.group(group); ok || start.From == driver.FromEnd || t.config.Keep <= 0 {
 		return t, nil
 	}
@@ -73,7 +74,8 @@ func (t *topic) fromRef(ref driver.Ref) (func(*entry) bool, error) {
 	case first != nil && first.state == fanned:
 		return func(e *entry) bool { return e.fan >= first.fan }, nil
 	case first != nil:
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("message %v of topic %q has not become ready", ref, t.name), "choose an older one", nil)
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("message %v of topic %q has not become ready", ref,
+			t.name), "choose an older one", nil)
 	case ref.Pos == 0 || ref.Pos > t.seq:
 		return nil, t.errNoMessage(driver.Target{Ref: ref})
 	case t.trimmed >= ref.Pos:
@@ -83,12 +85,14 @@ func (t *topic) fromRef(ref driver.Ref) (func(*entry) bool, error) {
 }
 
 func (t *topic) errTrimmed(position string) error {
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("history of topic %q is no longer complete since %s", t.name, position),
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("history of topic %q is no longer complete since %s", t.name,
+		position),
 		"use FromBegin for all that is kept, or a later position", nil)
 }
 
 // Reset makes a group start again from a position.
-func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (report driver.ResetReport, err error) {
+func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (report driver.ResetReport,
+	err error) {
 	if err := o.Check(topic, group); err != nil {
 		return report, err
 	}
@@ -120,7 +124,8 @@ func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetO
 }
 
 // meltForReset brings everything into memory if a reset is possible at all.
-func (e *Engine) meltForReset(ctx context.Context, t *topic, group string, o driver.ResetOptions, now moment) (*topic, error) {
+func (e *Engine) meltForReset(ctx context.Context, t *topic, group string, o driver.ResetOptions, now moment) (*topic,
+	error) {
 	g, ok := t.group(group)
 	if !ok || len(g.members) > 0 && !o.Force {
 		return t, nil

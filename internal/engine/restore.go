@@ -108,7 +108,8 @@ type storedClaim struct {
 
 func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 	r := &restorer{number: number, now: e.now(), groups: map[uint32]*group{},
-		resolved: map[*item]uint64{}, begun: map[*item]uint64{}, items: map[*group][]*item{}, claimed: map[uint64]bool{}, progress: progress}
+		resolved: map[*item]uint64{}, begun: map[*item]uint64{}, items: map[*group][]*item{}, claimed: map[uint64]bool{},
+		progress: progress}
 	key := appendPrefix(nil, number, kindTopic)
 	problem := errors.New("it is missing")
 	err := e.o.Store.Read([][]byte{key}, func(_ int, value []byte) {
@@ -153,7 +154,8 @@ func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 }
 
 func damaged(what string, cause error) error {
-	return driver.NewError(driver.ErrInvalid, what, "restore the directory from a backup; ferry doctor says what else is damaged", cause)
+	return driver.NewError(driver.ErrInvalid, what, "restore the directory from a backup; ferry doctor says what else "+
+		"is damaged", cause)
 }
 
 // open makes the topic and its groups.

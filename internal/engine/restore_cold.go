@@ -10,7 +10,8 @@ import (
 // groups are full, and it comes behind all that is cold so far.
 func (r *restorer) staysCold(f *found) bool {
 	t, h := r.t, &f.head
-	if t.e.o.Window == 0 || r.warm || h.state != fanned || h.expires != 0 || f.message == nil || f.message.Priority != driver.Normal ||
+	if t.e.o.Window == 0 || r.warm || h.state != fanned || h.expires != 0 || f.message == nil ||
+		f.message.Priority != driver.Normal ||
 		f.message.TTL != 0 || r.claimed[f.seq] || !r.wantsCold(h.fan) || !t.cold.ids.covers(f.seq) {
 		return false
 	}

@@ -79,7 +79,8 @@ func (r *restorer) readState(last **found, seq uint64, value []byte) error {
 	return nil
 }
 
-// readFound reads a message. One that cannot be decoded is kept as it is, and goes to the parse errors when it is claimed.
+// readFound reads a message. One that cannot be decoded is kept as it is, and goes to the parse errors when it is
+// claimed.
 func (t *topic) readFound(seq uint64, value []byte) found {
 	f := found{seq: seq}
 	head, env, err := splitMessage(value)

@@ -26,7 +26,8 @@ func (r *restorer) readStretches() (use []storedStretch, err error) {
 
 // usable reports whether all groups see all messages of a stretch, or none of them, and it follows those before it.
 func (r *restorer) usable(s *storedStretch, before []storedStretch) bool {
-	if n := len(before); n > 0 && (s.seed != before[0].seed || s.first <= before[n-1].last || s.place <= before[n-1].lastPlace) {
+	if n := len(before); n > 0 && (s.seed != before[0].seed || s.first <= before[n-1].last ||
+		s.place <= before[n-1].lastPlace) {
 		return false
 	}
 	seen := false

@@ -4,8 +4,8 @@ import "slices"
 
 const segmentSize = 512
 
-// sequence maps ever growing numbers to values, in segments that are freed when they are empty. It needs 8 bytes for each
-// value and has them in order; a Go map needs more than twice as much, and sorting. BenchmarkBacklog counts it.
+// sequence maps ever growing numbers to values, in segments that are freed when they are empty. It needs 8 bytes for
+// each value and has them in order; a Go map needs more than twice as much, and sorting. BenchmarkBacklog counts it.
 type sequence[T any] struct {
 	segments []*segment[T] // in order of their numbers
 	count    int

@@ -63,7 +63,8 @@ func (s *subscription) settlePlain(ss []driver.Settlement, errs []error, behind 
 }
 
 func errClosedAndLost() error {
-	return driver.NewError(driver.ErrClosed, "the driver is closed", "what was held is delivered again", driver.ErrLeaseLost)
+	return driver.NewError(driver.ErrClosed, "the driver is closed", "what was held is delivered again",
+		driver.ErrLeaseLost)
 }
 
 func (s *subscription) settle(o *driver.Settlement, now moment) error {

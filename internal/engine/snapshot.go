@@ -9,9 +9,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Opening a store reads every message, bodies and all. So that this is not needed after a clean end, Close writes what the
-// indexes keep of each message of a large topic, in chunks, and then a mark. The first thing that is written of the topic
-// after the store was opened removes them: a mark that is there is true.
+// Opening a store reads every message, bodies and all. So that this is not needed after a clean end, Close writes what
+// the indexes keep of each message of a large topic, in chunks, and then a mark. The first thing that is written of the
+// topic after the store was opened removes them: a mark that is there is true.
 
 const chunkSize = 1000 // messages
 
@@ -114,7 +114,8 @@ func appendIndexed(dst []byte, e *entry, now moment) []byte {
 func decodeIndexed(r *reader) (*found, *storedState) {
 	f := &found{seq: r.uint()}
 	f.head = messageHead{state: entryState(r.upTo(uint64(fanned))), fan: r.uint(), due: r.int(), expires: r.int()}
-	f.message = &driver.Message{ID: r.text(), Key: r.text(), Priority: driver.Priority(r.int()), TTL: time.Duration(r.int()),
+	f.message = &driver.Message{ID: r.text(), Key: r.text(), Priority: driver.Priority(r.int()),
+		TTL:         time.Duration(r.int()),
 		PublishedAt: time.Unix(0, r.int()), OwnID: r.bool()}
 	f.size = int(r.upTo(1 << 40))
 	record := r.bytes()

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// What is cold is described in chunks of its own, behind those of the messages: one for the stretches, and others for the
-// tables of ids, as they are.
+// What is cold is described in chunks of its own, behind those of the messages: one for the stretches, and others for
+// the tables of ids, as they are.
 
 // coldChunks is where their numbers begin.
 const coldChunks = 1 << 63
@@ -99,7 +99,8 @@ func (s *storedCold) decodeStretches(r *reader, now moment) {
 		s.groups[number] = int64(r.upTo(1 << 62))
 	}
 	for last := uint64(0); len(r.rest) > 0 && r.err == nil; {
-		x := stretch{first: r.uint(), last: r.uint(), count: int(r.upTo(1 << 40)), bytes: int64(r.upTo(1 << 62)), place: r.uint(), lastPlace: r.uint()}
+		x := stretch{first: r.uint(), last: r.uint(), count: int(r.upTo(1 << 40)), bytes: int64(r.upTo(1 << 62)),
+			place: r.uint(), lastPlace: r.uint()}
 		x.due = now.read(r.int())
 		x.recorded = r.bool()
 		if r.err == nil && (x.first <= last || x.last < x.first || x.count == 0) {

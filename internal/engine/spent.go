@@ -9,11 +9,11 @@ import (
 //
 // That is safe only if nobody can still see a message. What runs under the lock of its topic is over when the topic is
 // unlocked. Beside that only Receive looks at messages, to copy those it has claimed: an entry counts its claims, and
-// each that its holder settles is done with, because the holder has the copy. A claim that ends in any other way is never
-// subtracted, and the memory of its message is left to the collector.
+// each that its holder settles is done with, because the holder has the copy. A claim that ends in any other way is
+// never subtracted, and the memory of its message is left to the collector.
 
-// spentPrompts are entries to use again, each with the item beside it. In BenchmarkPublishReceiveAck/batch of the memory
-// driver a message costs 678 bytes in no allocation of its own with them, and 1,086 bytes in two without.
+// spentPrompts are entries to use again, each with the item beside it. In BenchmarkPublishReceiveAck/batch of the
+// memory driver a message costs 678 bytes in no allocation of its own with them, and 1,086 bytes in two without.
 type spentPrompts struct{ pool sync.Pool }
 
 // maxSpentBody is the largest body whose room is used again.
@@ -39,7 +39,8 @@ func (e *entry) lend() {
 	}
 }
 
-// giveBack notes that the holder of a claim, and so of the copy, has settled it. Beyond what can be counted it is never done.
+// giveBack notes that the holder of a claim, and so of the copy, has settled it. Beyond what can be counted it is never
+// done.
 func (e *entry) giveBack() {
 	if e.unread < math.MaxUint8 {
 		e.unread--

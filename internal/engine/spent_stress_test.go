@@ -11,9 +11,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// TestDeliveriesAreNeverMixedUp moves messages through two groups while others purge, browse, and take subscriptions away
-// from those that are just receiving. Every delivery must be what was published under its id, whatever became of the
-// memory of others.
+// TestDeliveriesAreNeverMixedUp moves messages through two groups while others purge, browse, and take subscriptions
+// away from those that are just receiving. Every delivery must be what was published under its id, whatever became of
+// the memory of others.
 func TestDeliveriesAreNeverMixedUp(t *testing.T) {
 	t.Parallel()
 	const publishers, each = 4, 3000
@@ -42,7 +42,8 @@ func TestDeliveriesAreNeverMixedUp(t *testing.T) {
 		}
 	})
 	publishing.Wait()
-	for p := publishers; seen.Load() == 0; p++ { // on a busy machine subscriptions may have been closed before anything was there
+	// on a busy machine subscriptions may have been closed before anything was there
+	for p := publishers; seen.Load() == 0; p++ {
 		publishMarked(t, e, p, each)
 	}
 	stop()
@@ -54,7 +55,8 @@ func publishMarked(t *testing.T, e *Engine, publisher, n int) {
 		var ms []*driver.Message
 		for range i%5 + 1 {
 			id := fmt.Sprintf("%d-%d", publisher, i)
-			ms = append(ms, &driver.Message{Topic: "t", ID: id, Key: []string{"", "k" + id}[i%2], Body: []byte(strings.Repeat(id, i%9)), ContentType: "type/" + id})
+			ms = append(ms, &driver.Message{Topic: "t", ID: id, Key: []string{"", "k" + id}[i%2],
+				Body: []byte(strings.Repeat(id, i%9)), ContentType: "type/" + id})
 			i++
 		}
 		publish(t, e, ms...)
@@ -67,7 +69,8 @@ func checkMarked(t *testing.T, m *driver.Message) {
 		t.Errorf("a message has the id %q", m.ID)
 		return
 	}
-	if string(m.Body) != strings.Repeat(m.ID, i%9) || m.Key != []string{"", "k" + m.ID}[i%2] || m.ContentType != "type/"+m.ID {
+	if string(m.Body) != strings.Repeat(m.ID, i%9) || m.Key != []string{"", "k" + m.ID}[i%2] ||
+		m.ContentType != "type/"+m.ID {
 		t.Errorf("message %s has body %q, key %q and type %q", m.ID, m.Body, m.Key, m.ContentType)
 	}
 }

@@ -22,7 +22,8 @@ func spentNow(e *Engine) map[*entry]bool {
 	return all
 }
 
-// TestMemoryOfUnsettledClaimsIsNotUsedAgain ends claims in every way but by their holder: a Receive may still copy them.
+// TestMemoryOfUnsettledClaimsIsNotUsedAgain ends claims in every way but by their holder: a Receive may still copy
+// them.
 func TestMemoryOfUnsettledClaimsIsNotUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t)
@@ -65,7 +66,8 @@ func TestMemoryIsUsedAgainOnce(t *testing.T) {
 	}
 	for _, g := range topicOf(e, "t").groups {
 		for _, it := range g.graves.all() {
-			if errs := e.Delete(context.Background(), []driver.Target{{Topic: "t", Group: g.name, Ref: it.e.ref()}}); errs[0] != nil {
+			if errs := e.Delete(context.Background(),
+				[]driver.Target{{Topic: "t", Group: g.name, Ref: it.e.ref()}}); errs[0] != nil {
 				t.Fatal(errs[0])
 			}
 		}
@@ -88,7 +90,8 @@ func TestRecycledEntriesAreEmpty(t *testing.T) {
 	for range 100 { // a pool may lose what it is given
 		var s spentPrompts
 		used := newPrompt()
-		used.id, used.key, used.body, used.live, used.unread, used.flags, used.state = "id", "key", []byte("body"), 3, 2, 0xff, fanned
+		used.id, used.key, used.body, used.live, used.unread, used.flags, used.state = "id", "key", []byte("body"), 3, 2,
+			0xff, fanned
 		used.extra, used.expiry, used.contentType = &extra{}, &expiry{}, new(string)
 		it := used.items
 		it.e, it.Place, it.more, it.Tail, it.state = used, 7, &record{}, true, dead
@@ -130,7 +133,8 @@ func TestReadyTimes(t *testing.T) {
 				oldest = min(oldest, m.real)
 				count[m.noted]++
 			}
-			if got := r.oldest(); (got == never) != (oldest == never) || got != never && (got < oldest-readyGrain || got > oldest+readyGrain) {
+			if got := r.oldest(); (got == never) != (oldest == never) || got != never &&
+				(got < oldest-readyGrain || got > oldest+readyGrain) {
 				t.Fatalf("the oldest is ready since %d, want %d", got, oldest)
 			}
 			compareReadyTimes(t, &r, count)

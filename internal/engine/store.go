@@ -27,7 +27,8 @@ type Store interface {
 type Batch interface {
 	// Set stores head and rest as one value. Neither is retained.
 	Set(key, head, rest []byte)
-	// SetLatest is Set for a key that nearly every batch changes: of batches that are written together only the last one counts.
+	// SetLatest is Set for a key that nearly every batch changes: of batches that are written together only the last one
+	// counts.
 	SetLatest(key, value []byte)
 	Delete(key []byte)
 	DeleteRange(from, to []byte)

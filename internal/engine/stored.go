@@ -95,7 +95,8 @@ func (t *topic) decodeInto(r *reading, own []byte) {
 // deliverStored builds deliveries once their claims survive the process, so that a message that ends the process was
 // counted, and their messages survive what a publish promises to. What is not in memory is read; what cannot be decoded
 // goes to the parse errors.
-func (s *subscription) deliverStored(ctx context.Context, r, safety Round, claims []claim, now moment) ([]*driver.Delivery, error) {
+func (s *subscription) deliverStored(ctx context.Context, r, safety Round, claims []claim,
+	now moment) ([]*driver.Delivery, error) {
 	if err := s.e.outcome(context.WithoutCancel(ctx), r, false); err != nil {
 		return nil, err
 	}
@@ -120,8 +121,8 @@ func (s *subscription) deliverStored(ctx context.Context, r, safety Round, claim
 	return s.deliver(claims, rs, now), s.discard(claims, rs)
 }
 
-// awaitSafety waits for a round to be synced. When the context ends, or the disk takes so long that leases would suffer,
-// the claims are put back.
+// awaitSafety waits for a round to be synced. When the context ends, or the disk takes so long that leases would
+// suffer, the claims are put back.
 func (s *subscription) awaitSafety(ctx context.Context, safety Round, claims []claim) (safe bool, err error) {
 	patience, cancel := context.WithTimeout(ctx, s.o.Lease/4)
 	defer cancel()
@@ -218,7 +219,8 @@ func (e *Engine) warm(t *topic, m *driver.Move, now moment) (*topic, error) {
 	}
 	if err := rs[0].problem; err != nil {
 		t.unlock(now)
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s cannot be read from the store", describe(m.Target)),
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s cannot be read from the store",
+			describe(m.Target)),
 			"it is found among the invalid ones when it is due; ferry doctor checks every record", err)
 	}
 	due, expiry, flags := en.due, en.expiry, en.flags

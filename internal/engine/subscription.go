@@ -62,7 +62,8 @@ func (t *topic) joined(name string, o driver.Order, start driver.Position, now m
 		return t.createGroup(name, driver.GroupOptions{Order: o, Start: start}, now)
 	}
 	if g.leaving {
-		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is being deleted", name, t.name), "subscribe when it is gone, or use another group", nil)
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is being deleted", name, t.name),
+			"subscribe when it is gone, or use another group", nil)
 	}
 	if g.orderFixed && g.order != o {
 		return nil, t.errOrder(g, o)
@@ -75,7 +76,8 @@ func (t *topic) joined(name string, o driver.Order, start driver.Position, now m
 }
 
 func (t *topic) errOrder(g *group, o driver.Order) error {
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has %s order, not %s", g.name, t.name, g.order, o),
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has %s order, not %s", g.name, t.name,
+		g.order, o),
 		"use the same order for all members, or delete the group first", nil)
 }
 

@@ -126,7 +126,8 @@ func (w *thaw) insert(now moment) ([]*entry, error) {
 	s := t.cold.stretches.vs[i]
 	whole := w.first == s.first && w.last == s.last && w.id == ""
 	if whole && len(w.found) != s.count {
-		return nil, t.errUnreadable(fmt.Errorf("%d messages lie between 0-%d and 0-%d, but %d should", len(w.found), s.first, s.last, s.count))
+		return nil, t.errUnreadable(fmt.Errorf("%d messages lie between 0-%d and 0-%d, but %d should", len(w.found), s.first,
+			s.last, s.count))
 	}
 	es, bytes := make([]*entry, len(w.found)), int64(0)
 	for n := range w.found {

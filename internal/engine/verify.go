@@ -47,7 +47,8 @@ type verifier struct {
 	problem func(string)
 }
 
-// system looks at what belongs to no topic: how often the store was opened, named values, and what the store itself keeps there.
+// system looks at what belongs to no topic: how often the store was opened, named values, and what the store itself
+// keeps there.
 func (v *verifier) system() {
 	boot := string(appendPrefix(nil, 0, kindBoot))
 	from, to := rangeOfTopic(0)
@@ -243,11 +244,13 @@ func (t *verifiedTopic) count(s *storedState) {
 // balance compares the sums with the counters of the topic.
 func (t *verifiedTopic) balance() {
 	s := t.stored
-	stats := driver.TopicStats{Topic: s.name, Published: s.published, Fanned: s.fanned, Expired: s.expired, Cancelled: s.cancelled,
-		Delayed: t.counts[delayed], Held: t.counts[held]}
+	stats := driver.TopicStats{Topic: s.name, Published: s.published, Fanned: s.fanned, Expired: s.expired,
+		Cancelled: s.cancelled,
+		Delayed:   t.counts[delayed], Held: t.counts[held]}
 	for _, g := range s.groups {
 		c := t.groups[g.number]
-		stats.Groups = append(stats.Groups, driver.GroupStats{Group: g.name, Received: g.received, Acked: g.acked, Dropped: g.dropped,
+		stats.Groups = append(stats.Groups, driver.GroupStats{Group: g.name, Received: g.received, Acked: g.acked,
+			Dropped: g.dropped,
 			Expired: g.expired, Cancelled: g.cancelled, Ready: c[ready], Waiting: c[waiting], Dead: c[dead]})
 	}
 	for _, text := range stats.Unbalanced() {

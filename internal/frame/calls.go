@@ -121,15 +121,16 @@ type Subscribe struct{ Options driver.SubscribeOptions }
 // Walk writes or reads it.
 func (x *Subscribe) Walk(w *Walk) { subscribeOptions(w, &x.Options) }
 
-// Session names a subscription that a gateway holds for a client. It is the answer to CallSubscribe, and asks for CallDrain, CallClose
-// and CallRevoked.
+// Session names a subscription that a gateway holds for a client. It is the answer to CallSubscribe, and asks for
+// CallDrain, CallClose and CallRevoked.
 type Session struct{ ID string }
 
 // Walk writes or reads it.
 func (x *Session) Walk(w *Walk) { text(w, &x.ID) }
 
-// Receive is CallReceive, and without Max CallStop. Each receive of a session has the next number. Got is the number of the last one
-// whose answer arrived: what an answer after it brought is brought again, so that a lost answer loses no claim.
+// Receive is CallReceive, and without Max CallStop. Each receive of a session has the next number. Got is the number of
+// the last one whose answer arrived: what an answer after it brought is brought again, so that a lost answer loses no
+// claim.
 type Receive struct {
 	Session     string
 	Number, Got uint64
@@ -144,8 +145,8 @@ func (x *Receive) Walk(w *Walk) {
 	number(w, &x.Max)
 }
 
-// Deliveries are the answer to CallReceive; none if the gateway has waited long enough. Served is how long the call took there: with it
-// a client reckons from before it sent the call how long a lease lasts.
+// Deliveries are the answer to CallReceive; none if the gateway has waited long enough. Served is how long the call
+// took there: with it a client reckons from before it sent the call how long a lease lasts.
 type Deliveries struct {
 	Served     time.Duration
 	Deliveries []Delivery
@@ -157,8 +158,8 @@ func (x *Deliveries) Walk(w *Walk) {
 	list(w, &x.Deliveries, delivery)
 }
 
-// Delivery is a driver.Delivery on its way. Handle names it in its session and stands for its token, and Left is how much of its lease is
-// left.
+// Delivery is a driver.Delivery on its way. Handle names it in its session and stands for its token, and Left is how
+// much of its lease is left.
 type Delivery struct {
 	*driver.Delivery
 	Handle uint64
@@ -223,7 +224,8 @@ func settlement(w *Walk, s *driver.Settlement) {
 	list(w, &s.Emit, message)
 }
 
-// Revoked is the answer to CallRevoked: deliveries that go away Within some time; none if the gateway has waited long enough.
+// Revoked is the answer to CallRevoked: deliveries that go away Within some time; none if the gateway has waited long
+// enough.
 type Revoked struct {
 	Within  time.Duration
 	Handles []uint64

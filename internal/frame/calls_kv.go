@@ -58,8 +58,8 @@ func (x *Watch) Walk(w *Walk) {
 	w.uint(&x.After)
 }
 
-// Values are the answer to CallKVGet, CallKVList, CallKVWait and CallKVChanges. Again says that the gateway has waited long enough, and
-// that nothing has changed.
+// Values are the answer to CallKVGet, CallKVList, CallKVWait and CallKVChanges. Again says that the gateway has waited
+// long enough, and that nothing has changed.
 type Values struct {
 	Values   []driver.Value
 	Next     string

@@ -6,7 +6,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// ErrNoSession is the kind of an error that says that a gateway does not know a session, or no more: the client subscribes again.
+// ErrNoSession is the kind of an error that says that a gateway does not know a session, or no more: the client
+// subscribes again.
 var ErrNoSession = errors.New("no such session")
 
 // kinds are the sentinel errors in the order of their bits on the wire: new ones go to the end.
@@ -17,8 +18,8 @@ var kinds = []error{
 	ErrNoSession,
 }
 
-// said is an error of the other side that has no kind and no hint of its own, or what is underneath one that has: its text, and the
-// kinds that it is.
+// said is an error of the other side that has no kind and no hint of its own, or what is underneath one that has: its
+// text, and the kinds that it is.
 type said struct {
 	text  string
 	kinds []error
@@ -27,8 +28,8 @@ type said struct {
 func (s *said) Error() string   { return s.text }
 func (s *said) Unwrap() []error { return s.kinds }
 
-// Err is an error on its way: every kind that it is, so that errors.Is answers alike on both sides, and its texts. Other errors
-// underneath, of a library for example, are texts.
+// Err is an error on its way: every kind that it is, so that errors.Is answers alike on both sides, and its texts.
+// Other errors underneath, of a library for example, are texts.
 type Err struct{ Err error }
 
 // Walk writes or reads the error.

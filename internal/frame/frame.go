@@ -1,8 +1,9 @@
-// Package frame is how the seam travels between a program and a gateway: calls of package driver and their answers, as bytes.
+// Package frame is how the seam travels between a program and a gateway: calls of package driver and their answers, as
+// bytes.
 //
-// A frame is a version, a length and a payload. A payload is the fields of one call or answer in a fixed order; messages and
-// dead letters in it are envelopes, as they are stored. What is read is not trusted: a frame is bounded, a payload must fill
-// it exactly, and reading takes memory in proportion to what was sent.
+// A frame is a version, a length and a payload. A payload is the fields of one call or answer in a fixed order;
+// messages and dead letters in it are envelopes, as they are stored. What is read is not trusted: a frame is bounded, a
+// payload must fill it exactly, and reading takes memory in proportion to what was sent.
 //
 // Each type has one function that both writes and reads it (see [Walk]), so that the two cannot differ.
 package frame
@@ -60,7 +61,8 @@ func putHeader(dst []byte, size int) error {
 	return nil
 }
 
-// piece is how many bytes are sent at once, and keptPiece the largest buffer that is kept for the next: a message can be larger.
+// piece is how many bytes are sent at once, and keptPiece the largest buffer that is kept for the next: a message can
+// be larger.
 const (
 	piece     = 128 << 10
 	keptPiece = 1 << 20
@@ -69,7 +71,8 @@ const (
 // pieces are buffers of Write.
 var pieces = sync.Pool{New: func() any { return new([]byte) }}
 
-// Write writes the frame of v, which has this Size, in pieces: whoever reads it begins with the first while the next is made.
+// Write writes the frame of v, which has this Size, in pieces: whoever reads it begins with the first while the next is
+// made.
 func Write(out io.Writer, v Value, size int) error {
 	buffer := pieces.Get().(*[]byte)
 	w := &Walk{data: append((*buffer)[:0], make([]byte, headerSize)...), out: out}
@@ -89,8 +92,8 @@ func Write(out io.Writer, v Value, size int) error {
 type Bounds struct {
 	// Most is the largest frame in bytes.
 	Most int
-	// Room is for how many bytes of one text there is memory before they have arrived, if they are announced. Defaults to 64 KiB, as for
-	// anybody's; who has chosen whom it asks has more, and copies less.
+	// Room is for how many bytes of one text there is memory before they have arrived, if they are announced. Defaults to
+	// 64 KiB, as for anybody's; who has chosen whom it asks has more, and copies less.
 	Room int
 }
 
@@ -99,15 +102,16 @@ const (
 	chunk       = 32 << 10 // of memory that is read into: larger ones are slow, and a message that is kept would keep more
 )
 
-// Read reads one frame from r into v, while it arrives. What v holds afterwards may share memory with the frame, and with
-// nothing else. An input that ends early is an error of r where that has one, and otherwise an ErrInvalid.
+// Read reads one frame from r into v, while it arrives. What v holds afterwards may share memory with the frame, and
+// with nothing else. An input that ends early is an error of r where that has one, and otherwise an ErrInvalid.
 func Read(r io.Reader, b Bounds, v Value) error {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
 		return cut(err)
 	}
 	if header[0] != Version {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the frame has version %d, this program reads version %d", header[0], Version),
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("the frame has version %d, this program reads version %d",
+			header[0], Version),
 			"use the same release of Ferry on both sides", nil)
 	}
 	size := int64(binary.BigEndian.Uint32(header[1:]))
@@ -142,5 +146,6 @@ func TooLarge(size, limit int) error {
 }
 
 func damaged(why string) error {
-	return driver.NewError(driver.ErrInvalid, "the frame cannot be read: "+why, "see whether both sides are Ferry, and of the same release", nil)
+	return driver.NewError(driver.ErrInvalid, "the frame cannot be read: "+why,
+		"see whether both sides are Ferry, and of the same release", nil)
 }

@@ -20,10 +20,14 @@ import (
 // values returns a new one of every call and answer.
 func values() []Value {
 	return []Value{
-		new(Welcome), new(Publish), new(Receipts), new(Errors), new(Subscribe), new(Session), new(Receive), new(Deliveries), new(Held),
-		new(Settle), new(Revoked), new(Place), new(Config), new(Group), new(Reset), new(Number), new(Target), new(Targets), new(Moves),
-		new(Query), new(Page), new(TopicNames), new(Topics), new(Stats), new(Entries), new(Usage), new(Findings), new(AuditReport), new(ResetReport),
-		new(Names), new(KVQuery), new(Writes), new(WriteResults), new(Watch), new(Values), new(Replay), new(Retain), new(Partitions),
+		new(Welcome), new(Publish), new(Receipts), new(Errors), new(Subscribe), new(Session), new(Receive), new(Deliveries),
+		new(Held),
+		new(Settle), new(Revoked), new(Place), new(Config), new(Group), new(Reset), new(Number), new(Target), new(Targets),
+		new(Moves),
+		new(Query), new(Page), new(TopicNames), new(Topics), new(Stats), new(Entries), new(Usage), new(Findings),
+		new(AuditReport), new(ResetReport),
+		new(Names), new(KVQuery), new(Writes), new(WriteResults), new(Watch), new(Values), new(Replay), new(Retain),
+		new(Partitions),
 		new(PendingQuery), new(PendingPage), new(RangeQuery), new(RangePage), new(Retention), new(TrimReport),
 	}
 }
@@ -52,10 +56,12 @@ func fill(r *rand.Rand, v reflect.Value) {
 		v.Set(reflect.ValueOf(time.Unix(r.Int64N(1<<32), r.Int64N(1e9)).UTC()))
 		return
 	case *driver.Message:
-		v.Set(reflect.ValueOf(&driver.Message{ID: fmt.Sprint(r.Uint64()), Topic: "jobs", Body: []byte("body"), Priority: driver.High}))
+		v.Set(reflect.ValueOf(&driver.Message{ID: fmt.Sprint(r.Uint64()), Topic: "jobs", Body: []byte("body"),
+			Priority: driver.High}))
 		return
 	case *driver.DeadLetter:
-		v.Set(reflect.ValueOf(&driver.DeadLetter{Message: &driver.Message{ID: "a", Topic: "jobs"}, Reason: driver.ReasonFatal, Rounds: 3}))
+		v.Set(reflect.ValueOf(&driver.DeadLetter{Message: &driver.Message{ID: "a", Topic: "jobs"}, Reason: driver.ReasonFatal,
+			Rounds: 3}))
 		return
 	}
 	switch v.Kind() {
@@ -95,7 +101,8 @@ func asErrors() cmp.Option {
 	return cmp.Comparer(func(a, b error) bool { return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error()) })
 }
 
-// unsent are fields that others stand for: a handle for a delivery and its token, and what is called here and not there.
+// unsent are fields that others stand for: a handle for a delivery and its token, and what is called here and not
+// there.
 func unsent() cmp.Option {
 	return cmp.Options{
 		cmpopts.IgnoreFields(driver.SubscribeOptions{}, "Revoking"),
@@ -119,9 +126,11 @@ func marshal(t testing.TB, v Value) []byte {
 // An error is of the same kinds on both sides, and says the same.
 func TestErrorsArriveAsTheyAre(t *testing.T) {
 	both := driver.NewError(driver.ErrClosed, "the driver is closed", "open it", driver.ErrLeaseLost)
-	cases := []error{io.EOF, fmt.Errorf("outside: %w", driver.ErrFull), both, errors.Join(driver.ErrInvalid, driver.ErrTooLarge)}
+	cases := []error{io.EOF, fmt.Errorf("outside: %w", driver.ErrFull), both,
+		errors.Join(driver.ErrInvalid, driver.ErrTooLarge)}
 	for _, kind := range kinds {
-		cases = append(cases, driver.NewError(kind, "text", "hint", nil), driver.NewError(kind, "text", "hint", io.ErrUnexpectedEOF), kind)
+		cases = append(cases, driver.NewError(kind, "text", "hint", nil),
+			driver.NewError(kind, "text", "hint", io.ErrUnexpectedEOF), kind)
 	}
 	for _, err := range cases {
 		var got Err
@@ -205,17 +214,20 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The size of a message stands before it in as few bytes as it takes, whichever they are: around the sizes at which it takes one more.
+// The size of a message stands before it in as few bytes as it takes, whichever they are: around the sizes at which it
+// takes one more.
 func TestMessagesOfEverySizeArrive(t *testing.T) {
 	t.Parallel()
 	for _, around := range []int{0, 1 << 7, 1 << 14} {
 		for n := max(around-2*headSize, 0); n < around+headSize; n++ {
-			v := &Publish{Messages: []*driver.Message{{ID: "a", Topic: "jobs", Body: bytes.Repeat([]byte("x"), n)}, nil, {ID: "b", Topic: "jobs"}}}
+			v := &Publish{Messages: []*driver.Message{{ID: "a", Topic: "jobs", Body: bytes.Repeat([]byte("x"), n)}, nil,
+				{ID: "b", Topic: "jobs"}}}
 			got := new(Publish)
 			if err := Unmarshal(marshal(t, v)[headerSize:], got); err != nil {
 				t.Fatalf("a body of %d bytes: %v", n, err)
 			}
-			if len(got.Messages) != 3 || !bytes.Equal(got.Messages[0].Body, v.Messages[0].Body) || got.Messages[1] != nil || got.Messages[2].ID != "b" {
+			if len(got.Messages) != 3 || !bytes.Equal(got.Messages[0].Body, v.Messages[0].Body) || got.Messages[1] != nil ||
+				got.Messages[2].ID != "b" {
 				t.Fatalf("a body of %d bytes: got %v", n, got.Messages)
 			}
 		}
@@ -224,7 +236,8 @@ func TestMessagesOfEverySizeArrive(t *testing.T) {
 
 // A list is read into one piece of memory, and not into one for each element.
 func TestListsAreReadInPlace(t *testing.T) {
-	data := marshal(t, &Settle{Session: "a", Handles: make([]uint64, firstRoom), Settlements: make([]driver.Settlement, firstRoom)})[headerSize:]
+	data := marshal(t, &Settle{Session: "a", Handles: make([]uint64, firstRoom),
+		Settlements: make([]driver.Settlement, firstRoom)})[headerSize:]
 	allocated := testing.AllocsPerRun(10, func() {
 		if err := Unmarshal(data, new(Settle)); err != nil {
 			t.Error(err)

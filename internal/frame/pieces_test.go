@@ -25,7 +25,8 @@ func many() *Deliveries {
 	x := new(Deliveries)
 	for i := range uint64(1000) {
 		m := &driver.Message{ID: fmt.Sprint(i), Topic: "jobs", Body: bytes.Repeat([]byte("x"), 1024)}
-		x.Deliveries = append(x.Deliveries, Delivery{Delivery: &driver.Delivery{Message: m, Group: "default", Attempt: 1}, Handle: i})
+		x.Deliveries = append(x.Deliveries, Delivery{Delivery: &driver.Delivery{Message: m, Group: "default", Attempt: 1},
+			Handle: i})
 	}
 	return x
 }
@@ -60,7 +61,8 @@ func TestFramesAreReadWhileTheyArrive(t *testing.T) {
 	t.Parallel()
 	data := marshal(t, many())
 	for name, slow := range map[string]func(io.Reader) io.Reader{
-		"byte by byte": iotest.OneByteReader, "half of what is asked for": iotest.HalfReader, "with the end": iotest.DataErrReader,
+		"byte by byte": iotest.OneByteReader, "half of what is asked for": iotest.HalfReader,
+		"with the end": iotest.DataErrReader,
 	} {
 		got := new(Deliveries)
 		if err := Read(slow(bytes.NewReader(data)), Bounds{Most: len(data), Room: len(data)}, got); err != nil {
@@ -107,7 +109,8 @@ func TestArrivingFramesThatAreCutOffAreRefused(t *testing.T) {
 	v.Deliveries = v.Deliveries[:3]
 	data := marshal(t, v)
 	for n := range len(data) {
-		if err := Read(iotest.HalfReader(bytes.NewReader(data[:n])), Bounds{Most: len(data)}, new(Deliveries)); !errors.Is(err, driver.ErrInvalid) {
+		if err := Read(iotest.HalfReader(bytes.NewReader(data[:n])), Bounds{Most: len(data)},
+			new(Deliveries)); !errors.Is(err, driver.ErrInvalid) {
 			t.Errorf("%d of %d bytes: got %v, want ErrInvalid", n, len(data), err)
 		}
 	}

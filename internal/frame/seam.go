@@ -82,7 +82,8 @@ func groupStats(w *Walk, g *driver.GroupStats) {
 	count(w, &g.Order)
 	w.flag(&g.Paused)
 	number(w, &g.Consumers)
-	for _, n := range []*uint64{&g.Received, &g.Acked, &g.Dropped, &g.Expired, &g.Cancelled, &g.Redelivered, &g.Retried, &g.Died} {
+	for _, n := range []*uint64{&g.Received, &g.Acked, &g.Dropped, &g.Expired, &g.Cancelled, &g.Redelivered, &g.Retried,
+		&g.Died} {
 		w.uint(n)
 	}
 	for _, n := range []*int64{&g.Ready, &g.Inflight, &g.Waiting, &g.Dead} {

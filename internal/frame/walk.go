@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Walk goes over the fields of a value in one order, and appends each to a frame, sets it from one, or only measures it. After the
-// first error it does nothing more.
+// Walk goes over the fields of a value in one order, and appends each to a frame, sets it from one, or only measures
+// it. After the first error it does nothing more.
 type Walk struct {
 	data []byte // what was written and is not sent, or what has arrived and is left to read
 	mode mode
@@ -65,8 +65,8 @@ func (w *Walk) arrive(n int) {
 	}
 }
 
-// growth is how much memory comes next, if n bytes are needed at once: a chunk, of which what was read before keeps no part, and
-// more as more arrives.
+// growth is how much memory comes next, if n bytes are needed at once: a chunk, of which what was read before keeps no
+// part, and more as more arrives.
 func (w *Walk) growth(n int) int {
 	const growth = 4
 	return min(max(chunk, min(n, max(w.room, growth*len(w.data)))), w.coming())
@@ -314,7 +314,8 @@ func readLetter(w *Walk, dl **driver.DeadLetter) {
 	*dl = got
 }
 
-// deliveryRoom is how many deliveries share a piece of memory. Much larger ones are slow, and one that is kept would keep more.
+// deliveryRoom is how many deliveries share a piece of memory. Much larger ones are slow, and one that is kept would
+// keep more.
 const deliveryRoom = 64
 
 // delivered makes room for a delivery that is read.
@@ -334,8 +335,8 @@ func (w *Walk) measured(size int) { w.size += protowire.SizeBytes(size) }
 // headSize is about how many bytes an envelope has beside the body.
 const headSize = 80
 
-// sized writes what write appends, with its size before it. The size is known afterwards: there is room for as many digits as what it
-// is about has, and what was written is moved only where it has others.
+// sized writes what write appends, with its size before it. The size is known afterwards: there is room for as many
+// digits as what it is about has, and what was written is moved only where it has others.
 func (w *Walk) sized(about int, write func(dst []byte) []byte) {
 	var size [binary.MaxVarintLen64]byte
 	begin, room := len(w.data), binary.PutUvarint(size[:], uint64(about))

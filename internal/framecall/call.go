@@ -60,7 +60,8 @@ func (c *Client) send(ctx context.Context, call string, data []byte, lost error)
 	})
 	req, err := http.NewRequestWithContext(traced, http.MethodPost, c.base+call, bytes.NewReader(data))
 	if err != nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the URL of the server is malformed", "write it as ferry://host:7070", err)
+		return nil, driver.NewError(driver.ErrInvalid, "the URL of the server is malformed", "write it as ferry://host:7070",
+			err)
 	}
 	req.Header.Set("Content-Type", frame.ContentType)
 	token, err := c.o.token()
@@ -99,8 +100,8 @@ func (c *Client) broken(ctx context.Context, err, kind error) error {
 	return driver.NewError(kind, "the server did not answer", hint, err)
 }
 
-// Away turns the word of a broker behind the gateway that it is closed into what that means here: the server is going away, and this
-// driver is not closed.
+// Away turns the word of a broker behind the gateway that it is closed into what that means here: the server is going
+// away, and this driver is not closed.
 func Away(err, lost error) error {
 	if err == nil || !errors.Is(err, driver.ErrClosed) || errors.Is(err, driver.ErrLeaseLost) {
 		return err
@@ -121,5 +122,6 @@ func refusedBy(resp *http.Response, lost error) error {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		kind, hint = driver.ErrNotApplied, "try again later"
 	}
-	return driver.NewError(kind, fmt.Sprintf("the server answered with status %d and no frame", resp.StatusCode), hint, nil)
+	return driver.NewError(kind, fmt.Sprintf("the server answered with status %d and no frame", resp.StatusCode), hint,
+		nil)
 }

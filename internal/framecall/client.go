@@ -24,8 +24,8 @@ type Options struct {
 	URL string
 	// Token says who asks. Empty: nobody.
 	Token string
-	// TokenFile has the token instead, and nobody else may read it. It is read for each call, so that a token can be replaced while
-	// the program runs.
+	// TokenFile has the token instead, and nobody else may read it. It is read for each call, so that a token can be
+	// replaced while the program runs.
 	TokenFile string
 	// TLS is for ferrys://. Nil: the system's authorities.
 	TLS *tls.Config
@@ -42,9 +42,11 @@ func (o *Options) token() (string, error) {
 	var shared *privatefile.Shared
 	switch {
 	case errors.As(err, &shared):
-		return "", driver.NewError(driver.ErrInvalid, "the file with the token is not private: "+shared.Text, shared.Hint, nil)
+		return "", driver.NewError(driver.ErrInvalid, "the file with the token is not private: "+shared.Text, shared.Hint,
+			nil)
 	case err != nil:
-		return "", driver.NewError(driver.ErrNotApplied, "the file with the token cannot be read", "see that it is there and readable; a new one replaces it by a rename", err)
+		return "", driver.NewError(driver.ErrNotApplied, "the file with the token cannot be read",
+			"see that it is there and readable; a new one replaces it by a rename", err)
 	}
 	return strings.TrimSpace(text), nil
 }
@@ -83,7 +85,8 @@ func New(o Options) (*Client, error) {
 			DialContext: o.Dial, TLSClientConfig: o.TLS, TLSHandshakeTimeout: dialTimeout, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleTimeout, DisableCompression: true, WriteBufferSize: writeBuffer,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is for this server alone
+		// the token is for this server alone
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	c.limit.Store(firstLimit)
 	c.life, c.end = context.WithCancel(context.Background())
@@ -116,7 +119,8 @@ func ErrClosed(cause error) error {
 // baseOf returns the URL of the calls. Its errors quote nothing of the URL, which may hold a secret.
 func baseOf(rawURL string) (string, error) {
 	bad := func(why string) error {
-		return driver.NewError(driver.ErrInvalid, "the URL of the server "+why, "write it as ferry://host:7070, or ferrys://host:7070 over TLS", nil)
+		return driver.NewError(driver.ErrInvalid, "the URL of the server "+why,
+			"write it as ferry://host:7070, or ferrys://host:7070 over TLS", nil)
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 
 // Node is where an item is in a Queue. Its zero value is out of it.
 //
-// It is embedded in the item, as its first field: so a node leads to its item without a pointer. That pointer would make
-// an item of the engine larger than 112 bytes, and the next size of the allocator is 128: BenchmarkBacklog/3_groups
-// counts those for each group.
+// It is embedded in the item, as its first field: so a node leads to its item without a pointer. That pointer would
+// make an item of the engine larger than 112 bytes, and the next size of the allocator is 128:
+// BenchmarkBacklog/3_groups counts those for each group.
 type Node[T any] struct {
 	prev, next       *Node[T] // in the list of a lane, or of a holder
 	keyPrev, keyNext *Node[T] // in its chain

@@ -63,7 +63,8 @@ func (w *world) draw(n int, label string) int { return rapid.IntRange(0, n-1).Dr
 // add brings a new item, now and then before others.
 func (w *world) add() {
 	w.places += 10
-	x := &thing{id: len(w.all), key: rapid.SampledFrom([]string{"", "", "a", "b", "c"}).Draw(w.T, "key"), lane: w.draw(Lanes, "lane")}
+	x := &thing{id: len(w.all), key: rapid.SampledFrom([]string{"", "", "a", "b", "c"}).Draw(w.T, "key"),
+		lane: w.draw(Lanes, "lane")}
 	if x.Place = w.places; rapid.Bool().Draw(w.T, "early") {
 		x.Place = uint64(10*w.draw(len(w.all)+1, "place") + 1 + len(w.all)%9)
 	}
@@ -251,7 +252,8 @@ func (w *world) check() {
 	}
 	w.checkKeys()
 	for _, h := range w.holders {
-		if got := slices.Collect(h.All()); !slices.Equal(got, h.has) || h.Len() != len(h.has) || len(got) > 0 && h.First() != got[0] {
+		if got := slices.Collect(h.All()); !slices.Equal(got, h.has) || h.Len() != len(h.has) || len(got) > 0 &&
+			h.First() != got[0] {
 			w.Fatalf("a holder has %d of %d, want %d", len(got), h.Len(), len(h.has))
 		}
 	}

@@ -1,5 +1,5 @@
-// Package input has the parts that the inputs of several routes of the admin API share: parameters of path and query. They
-// are in a package of their own because they have to be exported to be read, and are nobody else's business.
+// Package input has the parts that the inputs of several routes of the admin API share: parameters of path and query.
+// They are in a package of their own because they have to be exported to be read, and are nobody else's business.
 package input
 
 import "github.com/ferrymq/ferry/driver"

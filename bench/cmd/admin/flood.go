@@ -20,7 +20,8 @@ import (
 // floodRounds are pairs of rounds, one with and one without a flood, so that what else the machine does touches both.
 const floodRounds = 5
 
-// measureFlood publishes while somebody asks the admin API as much as the server lets one token ask, and while nobody does.
+// measureFlood publishes while somebody asks the admin API as much as the server lets one token ask, and while nobody
+// does.
 func measureFlood(ctx context.Context, s sizes) (rows []row, err error) {
 	dir, err := os.MkdirTemp("", "bench-admin-")
 	if err != nil {
@@ -66,8 +67,10 @@ func measureFlood(ctx context.Context, s sizes) (rows []row, err error) {
 		ratios = append(ratios, 1-float64(beside)/float64(alone))
 	}
 	slices.Sort(ratios)
-	return []row{{fmt.Sprintf("publishing on Redis beside a flood of requests (%.0f answered in a second)", float64(asked)/(floodRounds*s.publish.Seconds())),
-		fmt.Sprintf("%.1f %% slower, median of %d rounds (%.1f to %.1f)", 100*ratios[floodRounds/2], floodRounds, 100*ratios[0], 100*ratios[floodRounds-1]), "≤ 10 %"}}, nil
+	return []row{{fmt.Sprintf("publishing on Redis beside a flood of requests (%.0f answered in a second)",
+		float64(asked)/(floodRounds*s.publish.Seconds())),
+		fmt.Sprintf("%.1f %% slower, median of %d rounds (%.1f to %.1f)", 100*ratios[floodRounds/2], floodRounds,
+			100*ratios[0], 100*ratios[floodRounds-1]), "≤ 10 %"}}, nil
 }
 
 // publishFor counts what eight callers publish in a while.
@@ -95,7 +98,8 @@ func publishFor(ctx context.Context, b *ferry.Broker, d time.Duration) (int64, e
 	return n.Load(), ctx.Err()
 }
 
-// flood asks as fast as it is refused, until the function that it returns is called, which tells how often it was answered.
+// flood asks as fast as it is refused, until the function that it returns is called, which tells how often it was
+// answered.
 func flood(ctx context.Context, address, token string) (stop func() int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	var answered atomic.Int64

@@ -63,17 +63,20 @@ func measureRedis(ctx context.Context, s sizes) (rows []row, err error) {
 	}
 	peer, err := measurePeer(ctx, server.URL(), s)
 	return append(rows,
-		row{fmt.Sprintf("asynqmon 0.7.2, its queues at %d tasks", s.messages), peer.all.String(), ""}, ratio("queues / topics", peer.all, ours.all),
-		row{fmt.Sprintf("asynqmon 0.7.2, a page of %d of %d tasks", pageSize, s.messages), peer.page.String(), ""}, ratio("page / page", peer.page, ours.page),
+		row{fmt.Sprintf("asynqmon 0.7.2, its queues at %d tasks", s.messages), peer.all.String(), ""},
+		ratio("queues / topics", peer.all, ours.all),
+		row{fmt.Sprintf("asynqmon 0.7.2, a page of %d of %d tasks", pageSize, s.messages), peer.page.String(), ""},
+		ratio("page / page", peer.page, ours.page),
 		ratio("page / page that is read anew", peer.page, ours.anew)), err
 }
 
-// lists are the times of what both have: everything that is there, and a page of one of them. The API reads the same page a few dozen times a
-// second at most; anew are pages that nobody has asked for before.
+// lists are the times of what both have: everything that is there, and a page of one of them. The API reads the same
+// page a few dozen times a second at most; anew are pages that nobody has asked for before.
 type lists struct{ all, page, anew times }
 
 func ratio(of string, theirs, ours times) row {
-	return row{"asynqmon / Ferry on Redis, " + of + ", medians", fmt.Sprintf("%.1f×", float64(theirs.median)/float64(ours.median)), "≥ 5×"}
+	return row{"asynqmon / Ferry on Redis, " + of + ", medians",
+		fmt.Sprintf("%.1f×", float64(theirs.median)/float64(ours.median)), "≥ 5×"}
 }
 
 const pageSize = 50
@@ -116,12 +119,14 @@ func measureLists(ctx context.Context, broker string, b *ferry.Broker, s sizes) 
 			return rows, ours, fmt.Errorf("%s on %s: %w", ask.what, broker, err)
 		}
 		*ask.keep = t
-		rows = append(rows, row{fmt.Sprintf("%s, %s at %d messages", broker, ask.what, s.messages), t.String(), "p99 ≤ 100 ms"})
+		rows = append(rows, row{fmt.Sprintf("%s, %s at %d messages", broker, ask.what, s.messages), t.String(),
+			"p99 ≤ 100 ms"})
 	}
 	if ours.anew, err = measureWalk(ctx, messages, s.requests); err != nil {
 		return rows, ours, err
 	}
-	rows = append(rows, row{fmt.Sprintf("%s, one page after the other, each read anew", broker), ours.anew.String(), "p99 ≤ 100 ms"})
+	rows = append(rows, row{fmt.Sprintf("%s, one page after the other, each read anew", broker), ours.anew.String(),
+		"p99 ≤ 100 ms"})
 	return rows, ours, nil
 }
 
@@ -155,7 +160,8 @@ func fill(ctx context.Context, b *ferry.Broker, n int) error {
 		each.Go(func() error {
 			ms := make([]*ferry.Message, 0, batch)
 			for i := from; i < min(n, from+batch); i++ {
-				ms = append(ms, &ferry.Message{Topic: topic, Body: fmt.Appendf(nil, `{"id":%d}`, i), ContentType: "application/json"})
+				ms = append(ms, &ferry.Message{Topic: topic, Body: fmt.Appendf(nil, `{"id":%d}`, i),
+					ContentType: "application/json"})
 			}
 			_, err := b.PublishBatch(ctx, ms)
 			return err
@@ -195,7 +201,8 @@ func measurePeer(ctx context.Context, address string, s sizes) (l lists, err err
 	if l.all, err = measure(ctx, server.URL+"/api/queues", s.requests); err != nil {
 		return l, err
 	}
-	l.page, err = measure(ctx, server.URL+"/api/queues/default/pending_tasks?page=1&size="+strconv.Itoa(pageSize), s.requests)
+	l.page, err = measure(ctx, server.URL+"/api/queues/default/pending_tasks?page=1&size="+strconv.Itoa(pageSize),
+		s.requests)
 	return l, err
 }
 

@@ -1,6 +1,6 @@
-// Command admin measures the server of operators: the admin API on a topic with a million messages beside asynqmon, viewers of live
-// figures, the start and the rest of a server, and what a flood of requests costs publishers. Run it in the directory bench:
-// go run ./cmd/admin. It prints its figures as a table in Markdown.
+// Command admin measures the server of operators: the admin API on a topic with a million messages beside asynqmon,
+// viewers of live figures, the start and the rest of a server, and what a flood of requests costs publishers. Run it in
+// the directory bench: go run ./cmd/admin. It prints its figures as a table in Markdown.
 package main
 
 import (

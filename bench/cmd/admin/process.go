@@ -165,7 +165,8 @@ func measureStarts(ctx context.Context, command, dir string) (row, error) {
 		_ = p.stop()
 	}
 	t := timesOf(all)
-	return row{"start to ready on an empty directory, 7 starts", fmt.Sprintf("median %v, slowest %v", t.median.Round(time.Millisecond), t.p99.Round(time.Millisecond)), "≤ 300 ms"}, nil
+	return row{"start to ready on an empty directory, 7 starts", fmt.Sprintf("median %v, slowest %v",
+		t.median.Round(time.Millisecond), t.p99.Round(time.Millisecond)), "≤ 300 ms"}, nil
 }
 
 func measureIdle(p *process, rest time.Duration) (row, error) {
@@ -208,7 +209,8 @@ func measureViewers(ctx context.Context, p *process, token string, s sizes) (row
 	}
 	time.Sleep(s.watch)
 	last, err := p.memory()
-	return row{fmt.Sprintf("memory of a server with %d viewers, and %v later", s.viewers, s.watch), fmt.Sprintf("%.0f MB, %.0f MB", first, last), "≤ 150 MB, flat"}, err
+	return row{fmt.Sprintf("memory of a server with %d viewers, and %v later", s.viewers, s.watch),
+		fmt.Sprintf("%.0f MB, %.0f MB", first, last), "≤ 150 MB, flat"}, err
 }
 
 // errBusy says that viewers come faster than the server lets one token ask.

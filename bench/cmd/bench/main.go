@@ -1,4 +1,5 @@
-// Command bench measures Ferry beside its peers. Run it in the directory bench: go run ./cmd/bench -broker memory -quick.
+// Command bench measures Ferry beside its peers. Run it in the directory bench: go run ./cmd/bench -broker memory
+// -quick.
 package main
 
 import (
@@ -52,7 +53,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.SetOutput(out)
 	f.StringVar(&s.broker, "broker", "all", "which broker to measure: one of -list, or all")
 	f.BoolVar(&s.quick, "quick", false, "3 minutes instead of 30, less exact")
-	f.StringVar(&s.only, "only", "", "only scenarios whose names contain one of these words, separated by commas; writes no results")
+	f.StringVar(&s.only, "only", "", "only scenarios whose names contain one of these words, separated by commas; "+
+		"writes no results")
 	f.BoolVar(&s.list, "list", false, "list brokers, scenarios and systems")
 	f.BoolVar(&s.docs, "docs", false, "only write the page of documentation again, from the results there are")
 	f.StringVar(&s.results, "results", "results", "directory of the results")
@@ -63,7 +65,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 		return s, err
 	}
 	if f.NArg() > 0 {
-		return s, fmt.Errorf("unexpected argument %q; there are only flags: -broker, -quick, -only, -list, -docs, -results, -page, -profile", f.Arg(0))
+		return s, fmt.Errorf("unexpected argument %q; there are only flags: -broker, -quick, -only, -list, -docs, "+
+			"-results, -page, -profile", f.Arg(0))
 	}
 	return s, nil
 }
@@ -130,7 +133,8 @@ func measure(ctx context.Context, s settings, p plan.Plan, say *log.Logger) erro
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}
-	r := report.Report{Broker: p.Broker, Size: size.Name, Command: command(s, p), Commit: meter.Commit(ctx), Date: began.UTC().Truncate(time.Second),
+	r := report.Report{Broker: p.Broker, Size: size.Name, Command: command(s, p), Commit: meter.Commit(ctx),
+		Date: began.UTC().Truncate(time.Second),
 		Took: time.Since(began).Round(time.Second).String(), Machine: meter.ThisMachine(), Systems: infos(p),
 		Rows: report.Rows(p, rounds), Skipped: skipped, Rounds: rounds}
 	say.Print("\n" + r.Table())

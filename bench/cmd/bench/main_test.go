@@ -14,7 +14,8 @@ func TestWrongFlagsSayWhatIsThere(t *testing.T) {
 		want []string
 	}{
 		{[]string{"-broker", "rabbit"}, []string{`no broker "rabbit"`, "memory", "all"}},
-		{[]string{"-broker", "memory", "-only", "nonsense"}, []string{`no scenario matches "nonsense"`, "pickup", "through-single-1KB"}},
+		{[]string{"-broker", "memory", "-only", "nonsense"}, []string{`no scenario matches "nonsense"`, "pickup",
+			"through-single-1KB"}},
 		{[]string{"memory"}, []string{`unexpected argument "memory"`, "-broker"}},
 		{[]string{"-fast"}, []string{"not defined: -fast"}},
 		{[]string{"-sample", "{"}, []string{"-sample is for this program itself"}},
@@ -39,8 +40,10 @@ func TestListNamesEverything(t *testing.T) {
 	if err := bench(context.Background(), []string{"-list"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"broker memory", "watermill gochannel", "NATS JetStream (memory)", "raw channel", "idle pickup latency",
-		"broker redis", "asynq", "BullMQ", "raw Redis", "broker disk", "NATS JetStream (file, sync always)", "River (SQLite)", "raw Pebble"} {
+	for _, want := range []string{"broker memory", "watermill gochannel", "NATS JetStream (memory)", "raw channel",
+		"idle pickup latency",
+		"broker redis", "asynq", "BullMQ", "raw Redis", "broker disk", "NATS JetStream (file, sync always)", "River (SQLite)",
+		"raw Pebble"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the list lacks %q", want)
 		}

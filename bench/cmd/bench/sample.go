@@ -60,7 +60,8 @@ func inOwnProcess(ctx context.Context, j run.Job) (scenario.Result, error) {
 	failed := cmd.Run()
 	var a answer
 	if err := json.Unmarshal(out.Bytes(), &a); err != nil {
-		return a.Result, fmt.Errorf("%s on %s: the process ended without an answer (%w): %s", j.Scenario, j.System, errors.Join(failed, ctx.Err()), lastLines(complaints.String()))
+		return a.Result, fmt.Errorf("%s on %s: the process ended without an answer (%w): %s", j.Scenario, j.System,
+			errors.Join(failed, ctx.Err()), lastLines(complaints.String()))
 	}
 	if a.Error != "" {
 		return a.Result, errors.New(a.Error)

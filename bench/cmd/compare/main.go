@@ -55,7 +55,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 	}
 	switch {
 	case f.NArg() > 0:
-		return s, fmt.Errorf("unexpected argument %q; there are only flags: -old, -new, -pkg, -bench, -benchtime, -count, -repo", f.Arg(0))
+		return s, fmt.Errorf("unexpected argument %q; there are only flags: -old, -new, -pkg, -bench, -benchtime, -count, "+
+			"-repo", f.Arg(0))
 	case s.pkg == "":
 		return s, errors.New("-pkg is missing: name one package with benchmarks, ./driver/memory for example")
 	case s.count < 1:
@@ -139,7 +140,8 @@ func unpack(ctx context.Context, repo, revision, to string) error {
 }
 
 func (x *side) run(ctx context.Context, s settings) error {
-	cmd := exec.CommandContext(ctx, x.binary, "-test.run", "^$", "-test.bench", s.bench, "-test.benchtime", s.benchtime, "-test.benchmem")
+	cmd := exec.CommandContext(ctx, x.binary, "-test.run", "^$", "-test.bench", s.bench, "-test.benchtime", s.benchtime,
+		"-test.benchmem")
 	cmd.Dir = x.dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -30,7 +30,8 @@ func TestWrongFlagsSayWhatIsThere(t *testing.T) {
 const module = "module example.com/m\n\ngo 1.26\n"
 
 func benchmark(sum string) string {
-	return "package m\n\nimport \"testing\"\n\nvar sink int\n\nfunc BenchmarkSum(b *testing.B) {\n\tfor b.Loop() {\n\t\tsink += " + sum + "\n\t}\n}\n"
+	return "package m\n\nimport \"testing\"\n\nvar sink int\n\nfunc BenchmarkSum(b *testing.B) {\n\tfor b.Loop() " +
+		"{\n\t\tsink += " + sum + "\n\t}\n}\n"
 }
 
 // repository makes a repository with one commit, and a change to it in the working tree.
@@ -62,7 +63,8 @@ func TestCompareTwoRevisions(t *testing.T) {
 	t.Parallel()
 	dir := repository(t)
 	var out bytes.Buffer
-	err := compare(context.Background(), []string{"-repo", dir, "-pkg", ".", "-old", "HEAD", "-new", ".", "-count", "2", "-benchtime", "10x"}, &out)
+	err := compare(context.Background(), []string{"-repo", dir, "-pkg", ".", "-old", "HEAD", "-new", ".", "-count", "2",
+		"-benchtime", "10x"}, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
@@ -75,7 +77,8 @@ func TestCompareTwoRevisions(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("an unknown revision: got %v", err)
 	}
-	err = compare(context.Background(), []string{"-repo", dir, "-pkg", ".", "-new", "HEAD", "-bench", "Nothing", "-count", "1"}, &out)
+	err = compare(context.Background(), []string{"-repo", dir, "-pkg", ".", "-new", "HEAD", "-bench", "Nothing", "-count",
+		"1"}, &out)
 	if err == nil || !strings.Contains(err.Error(), `no benchmark that matches "Nothing"`) {
 		t.Errorf("a pattern without benchmarks: got %v", err)
 	}

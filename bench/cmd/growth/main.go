@@ -1,5 +1,6 @@
-// Command growth measures whether what a message costs stays the same while a broker grows. Run it in the directory bench:
-// go run ./cmd/growth -broker all. It starts the servers that it needs, and prints its figures as a table in Markdown.
+// Command growth measures whether what a message costs stays the same while a broker grows. Run it in the directory
+// bench: go run ./cmd/growth -broker all. It starts the servers that it needs, and prints its figures as a table in
+// Markdown.
 package main
 
 import (
@@ -120,7 +121,8 @@ func write(w io.Writer, s growth.Shape, rows []growth.Row) {
 			idle = fmt.Sprintf("%.0f B of an idle %s", c.IdleBytes, s.Idle)
 		}
 		_, _ = fmt.Fprintf(w, "| %s | %s | %s: %.2f µs/%s | %s: %.2f µs/%s | %.2f× | ≤ %.1f×: %s | %s |\n", r.Broker, s.Title,
-			growth.Count(rows[0].Size), first.PerUnit(), s.Unit, growth.Count(r.Size), c.PerUnit(), s.Unit, ratio, most, verdict, idle)
+			growth.Count(rows[0].Size), first.PerUnit(), s.Unit, growth.Count(r.Size), c.PerUnit(), s.Unit, ratio, most, verdict,
+			idle)
 	}
 }
 

@@ -1,4 +1,5 @@
-// Command periodic measures schedules of Ferry and of its peers. Run it in the directory bench: go run ./cmd/periodic -only redis.
+// Command periodic measures schedules of Ferry and of its peers. Run it in the directory bench: go run ./cmd/periodic
+// -only redis.
 package main
 
 import (
@@ -46,7 +47,8 @@ func run(ctx context.Context) error {
 			continue
 		}
 		fmt.Printf("%s: about %v\n", s.Name, periodic.Default.Quiet+periodic.Default.Killed+periodic.Default.Settle)
-		row := periodic.Row{Date: time.Now().UTC().Truncate(time.Second), Commit: meter.Commit(ctx), Machine: meter.ThisMachine(), Load: load()}
+		row := periodic.Row{Date: time.Now().UTC().Truncate(time.Second), Commit: meter.Commit(ctx),
+			Machine: meter.ThisMachine(), Load: load()}
 		if row.Result, err = periodic.Measure(ctx, s, periodic.Default, command(s)); err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}

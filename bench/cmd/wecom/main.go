@@ -1,6 +1,6 @@
-// Command wecom measures customer service of WeCom on one node: how fast messages of the vendor are pulled and published,
-// and how fast they are handled behind the guards. Run it in the directory bench: go run ./cmd/wecom. It starts a Kafka,
-// unless -broker names another broker, and prints its figures as a table in Markdown.
+// Command wecom measures customer service of WeCom on one node: how fast messages of the vendor are pulled and
+// published, and how fast they are handled behind the guards. Run it in the directory bench: go run ./cmd/wecom. It
+// starts a Kafka, unless -broker names another broker, and prints its figures as a table in Markdown.
 package main
 
 import (

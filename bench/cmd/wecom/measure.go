@@ -89,8 +89,8 @@ func (n *node) out(ctx context.Context) (float64, error) {
 	return n.rate(ctx, w.Run, func() int { return int(handled.Load()) })
 }
 
-// rate runs something until it has done all messages, and returns how many it did in a second from the first on: joining
-// a group is not part of it.
+// rate runs something until it has done all messages, and returns how many it did in a second from the first on:
+// joining a group is not part of it.
 func (n *node) rate(ctx context.Context, run func(context.Context) error, done func() int) (float64, error) {
 	ctx, end := context.WithCancel(ctx)
 	var running sync.WaitGroup

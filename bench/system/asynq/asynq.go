@@ -34,10 +34,13 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "asynq", Version: system.ModuleVersion("github.com/hibiken/asynq"),
-		Settings: fmt.Sprintf("%s; one client with a pool of %d connections for all publishers; %d servers on one queue, Concurrency %d in all, TaskCheckInterval and DelayedTaskCheckInterval %v, "+
+		Settings: fmt.Sprintf("%s; one client with a pool of %d connections for all publishers; %d servers on one queue, "+
+			"Concurrency %d in all, TaskCheckInterval and DelayedTaskCheckInterval %v, "+
 			"LogLevel fatal, no retention", redisserver.Settings, poolSize, servers, handlers, checkEvery),
-		Why: "a server takes tasks one by one, so that several drain faster than one with more concurrency; the two intervals are its documented means against slow pickup (1 s by default) " +
-			"and late delays (5 s), at the price of commands while idle; it has no call for batches and none without waiting; other numbers of servers and handlers were not tried",
+		Why: "a server takes tasks one by one, so that several drain faster than one with more concurrency; the two " +
+			"intervals are its documented means against slow pickup (1 s by default) " +
+			"and late delays (5 s), at the price of commands while idle; it has no call for batches and none without waiting; " +
+			"other numbers of servers and handlers were not tried",
 	}
 }
 
@@ -63,7 +66,8 @@ func (System) Open(context.Context, system.Options) (system.Session, error) {
 		return nil, err
 	}
 	conn := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: poolSize})
-	return &session{server: server, conn: conn, client: asynq.NewClientFromRedisClient(conn), inspector: asynq.NewInspectorFromRedisClient(conn)}, nil
+	return &session{server: server, conn: conn, client: asynq.NewClientFromRedisClient(conn),
+		inspector: asynq.NewInspectorFromRedisClient(conn)}, nil
 }
 
 type session struct {
@@ -107,7 +111,8 @@ func (s *session) Consume(_ context.Context, o system.ConsumeOptions, h system.H
 	c := &consumer{}
 	for i := range min(servers, total) {
 		server := asynq.NewServer(asynq.RedisClientOpt{Addr: s.server.Addr(), PoolSize: poolSize}, asynq.Config{
-			Concurrency: (total + i) / min(servers, total), TaskCheckInterval: checkEvery, DelayedTaskCheckInterval: checkEvery, LogLevel: asynq.FatalLevel,
+			Concurrency: (total + i) / min(servers, total), TaskCheckInterval: checkEvery, DelayedTaskCheckInterval: checkEvery,
+			LogLevel:       asynq.FatalLevel,
 			RetryDelayFunc: func(int, error, *asynq.Task) time.Duration { return o.RetryAfter },
 		})
 		if err := server.Start(handle); err != nil {

@@ -23,7 +23,8 @@ import (
 const concurrency = 100
 
 // scenarios are those that the script knows.
-var scenarios = []string{"publish-1", "publish-50", "publish-200", "publish-batch", "drain", "pickup", "delay", "stored", "idle"}
+var scenarios = []string{"publish-1", "publish-50", "publish-200", "publish-batch", "drain", "pickup", "delay",
+	"stored", "idle"}
 
 // System is BullMQ on a Redis of its own.
 type System struct{ installed *installation }
@@ -37,8 +38,10 @@ var _ scenario.Foreign = System{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "BullMQ", Version: version(),
-		Settings: fmt.Sprintf("%s; measured by a script in Node, with bodies of 1,024 characters; one queue, one worker with concurrency %d; removeOnComplete; batches by addBulk", redisserver.Settings, concurrency),
-		Why: "addBulk saves a round trip for each job, removeOnComplete frees what was handled, as a queue must; its guide names a concurrency above 1 and several workers in processes of their own as the two ways to more throughput: " +
+		Settings: fmt.Sprintf("%s; measured by a script in Node, with bodies of 1,024 characters; one queue, one worker "+
+			"with concurrency %d; removeOnComplete; batches by addBulk", redisserver.Settings, concurrency),
+		Why: "addBulk saves a round trip for each job, removeOnComplete frees what was handled, as a queue must; its guide " +
+			"names a concurrency above 1 and several workers in processes of their own as the two ways to more throughput: " +
 			"only the first is used, because two cores are shared with Redis; other values of concurrency were not tried",
 	}
 }
@@ -119,7 +122,8 @@ func (s System) Measure(ctx context.Context, name string, env scenario.Env) (res
 	}
 	res.Values, res.Messages, res.Verdict = a.Values, a.Messages, a.Verdict
 	// The shares of the machine are those of the whole run; the rest is of the measured stretch.
-	res.Reading.Elapsed, res.Reading.CPU, res.Reading.ServerCPU, res.Reading.Allocs = millis(a.Elapsed), millis(a.CPU/1e3), millis(a.ServerCPU/1e3), 0
+	res.Reading.Elapsed, res.Reading.CPU, res.Reading.ServerCPU, res.Reading.Allocs = millis(a.Elapsed), millis(a.CPU/1e3),
+		millis(a.ServerCPU/1e3), 0
 	return res, res.Verdict.Err()
 }
 
@@ -127,8 +131,10 @@ func question(name string, env scenario.Env, server *redisserver.Server) ask {
 	size := env.Size
 	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	_, port, _ := strings.Cut(server.Addr(), ":")
-	return ask{Scenario: name, Port: port, Seed: env.Seed, Concurrency: concurrency, Run: ms(size.Run), Fill: ms(size.Fill), Backlog: size.Backlog, Heap: size.Heap,
-		Pickups: size.Pickups, PickupTime: ms(size.PickupTime), Delays: size.Delays, DelaySpan: ms(size.DelaySpan), Idle: ms(size.Idle)}
+	return ask{Scenario: name, Port: port, Seed: env.Seed, Concurrency: concurrency, Run: ms(size.Run),
+		Fill: ms(size.Fill), Backlog: size.Backlog, Heap: size.Heap,
+		Pickups: size.Pickups, PickupTime: ms(size.PickupTime), Delays: size.Delays, DelaySpan: ms(size.DelaySpan),
+		Idle: ms(size.Idle)}
 }
 
 // childrenCPU is the processor time of Redis, and of Node once it has ended.

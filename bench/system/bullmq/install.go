@@ -98,7 +98,8 @@ func fill(dir string) error {
 	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm cannot install it (%w): %s", errors.Join(err, ctx.Err()), strings.Join(strings.Fields(fmt.Sprintf("%.300s", out)), " "))
+		return fmt.Errorf("npm cannot install it (%w): %s", errors.Join(err, ctx.Err()),
+			strings.Join(strings.Fields(fmt.Sprintf("%.300s", out)), " "))
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package elasticmq is the peer ElasticMQ: a queue in memory behind the API of Amazon SQS, a server of its own, spoken to over HTTP/1.1
-// on this machine.
+// Package elasticmq is the peer ElasticMQ: a queue in memory behind the API of Amazon SQS, a server of its own, spoken
+// to over HTTP/1.1 on this machine.
 package elasticmq
 
 import (
@@ -24,9 +24,12 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "ElasticMQ", Version: version,
-		Settings: fmt.Sprintf("a child process on loopback TCP with a heap of 2 GiB, all else default, one for all measurements, warmed up with %d messages one by one and as many batches; each measurement has a queue of its own; "+
-			"SQS in JSON with bodies in base64 over net/http; batches of %d, all of a call at once; %d consumers, each receives %d and deletes them in one request", warming, most, consumers, most),
-		Why: "10 is the largest batch of the API; JSON is the newer of its two protocols; of 4, 16 and 64 consumers 16 took the least processor time",
+		Settings: fmt.Sprintf("a child process on loopback TCP with a heap of 2 GiB, all else default, one for all "+
+			"measurements, warmed up with %d messages one by one and as many batches; each measurement has a queue of its own; "+
+			"SQS in JSON with bodies in base64 over net/http; batches of %d, all of a call at once; %d consumers, each "+
+			"receives %d and deletes them in one request", warming, most, consumers, most),
+		Why: "10 is the largest batch of the API; JSON is the newer of its two protocols; of 4, 16 and 64 consumers 16 " +
+			"took the least processor time",
 	}
 }
 
@@ -94,7 +97,8 @@ var attributes = []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMes
 func (s *session) Settled(ctx context.Context) error {
 	for {
 		var got struct{ Attributes map[string]string }
-		if err := s.call(ctx, "GetQueueAttributes", map[string]any{"QueueUrl": s.queue, "AttributeNames": attributes}, &got); err != nil {
+		if err := s.call(ctx, "GetQueueAttributes", map[string]any{"QueueUrl": s.queue, "AttributeNames": attributes},
+			&got); err != nil {
 			return err
 		}
 		if got.Attributes[attributes[0]] == "0" && got.Attributes[attributes[1]] == "0" {

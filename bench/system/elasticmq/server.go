@@ -77,7 +77,8 @@ func command(addr string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return exec.Command(java, "-Xmx2g", "-Drest-sqs.bind-hostname="+host, "-Drest-sqs.bind-port="+port, "-Drest-stats.enabled=false",
+	return exec.Command(java, "-Xmx2g", "-Drest-sqs.bind-hostname="+host, "-Drest-sqs.bind-port="+port,
+		"-Drest-stats.enabled=false",
 		"-cp", filepath.Join(home, "libs", "*"), "org.elasticmq.server.Main"), nil
 }
 

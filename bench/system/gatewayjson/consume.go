@@ -23,7 +23,8 @@ const (
 // Consume reads one stream, and settles beside it what was handled.
 func (s *session) Consume(ctx context.Context, _ system.ConsumeOptions, h system.Handler) (system.Consumer, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/topics/%s/groups/default/stream?max=%d", s.base, topic, credit), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/topics/%s/groups/default/stream?max=%d",
+		s.base, topic, credit), nil)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -79,8 +80,8 @@ func (c *consumer) read(lines *bufio.Reader) error {
 	}
 }
 
-// field returns the text after a name. Neither of the two that are asked for has escapes, and a client that reads the whole line with
-// encoding/json needs more processor time than the gateway: it would be measured instead.
+// field returns the text after a name. Neither of the two that are asked for has escapes, and a client that reads the
+// whole line with encoding/json needs more processor time than the gateway: it would be measured instead.
 func field(line []byte, name string) []byte {
 	_, after, _ := bytes.Cut(line, []byte(name))
 	value, _, _ := bytes.Cut(after, []byte(`"`))

@@ -1,5 +1,5 @@
-// Package gatewayjson is Ferry as a program in any language sees it: a gateway in front of a memory broker, spoken to over HTTP/1.1 on
-// this machine. Clients and server share the process, so that a figure has the cost of both.
+// Package gatewayjson is Ferry as a program in any language sees it: a gateway in front of a memory broker, spoken to
+// over HTTP/1.1 on this machine. Clients and server share the process, so that a figure has the cost of both.
 package gatewayjson
 
 import (
@@ -28,8 +28,10 @@ type System struct{ Frames bool }
 func (s System) Info() system.Info {
 	i := system.Info{
 		Name: "ferry gateway, JSON", Version: "this checkout",
-		Settings: "gateway.Options{} on a memory broker; singles and arrays of JSON with bodies in base64 over net/http; a stream of 1,000 unsettled messages, settled up to 100 at once while the next are read; the client looks for lease and body in each line",
-		Why:      "what a program in another language gets",
+		Settings: "gateway.Options{} on a memory broker; singles and arrays of JSON with bodies in base64 over net/http; a " +
+			"stream of 1,000 unsettled messages, settled up to 100 at once while the next are read; the client looks for " +
+			"lease and body in each line",
+		Why: "what a program in another language gets",
 	}
 	if s.Frames {
 		i.Name = "ferry gateway, frames"
@@ -66,7 +68,8 @@ func (s System) Open(ctx context.Context, _ system.Options) (system.Session, err
 		return nil, errors.Join(err, b.Close(ctx))
 	}
 	who := &auth.Identity{Kind: auth.KindToken, Name: "bench", Grants: []auth.Grant{{Role: auth.Administrator}}}
-	x := &session{frames: s.Frames, broker: b, gateway: g, base: "http://" + l.Addr().String() + "/v1", served: make(chan struct{}),
+	x := &session{frames: s.Frames, broker: b, gateway: g, base: "http://" + l.Addr().String() + "/v1",
+		served: make(chan struct{}),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2048, DisableCompression: true}}}
 	x.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))

@@ -30,8 +30,9 @@ type Python struct{ System }
 func (Python) Info() system.Info {
 	return system.Info{
 		Name: "ferry gateway, Python SDK", Version: "this checkout",
-		Settings: "the same with batches by publish_many of sdk/python, in a child process that reads the bodies from a pipe: arrays of JSON, one connection",
-		Why:      "what a program in Python gets",
+		Settings: "the same with batches by publish_many of sdk/python, in a child process that reads the bodies from a " +
+			"pipe: arrays of JSON, one connection",
+		Why: "what a program in Python gets",
 	}
 }
 
@@ -81,7 +82,8 @@ func (s *pythonSession) start() error {
 		return err
 	}
 	s.cmd = exec.Command("python3", "-c", publisherScript, topic)
-	s.cmd.Env = append(os.Environ(), "PYTHONPATH="+source, "PYTHONDONTWRITEBYTECODE=1", "FERRY_TOKEN=none", "FERRY_BROKER="+strings.TrimSuffix(s.base, "/v1"))
+	s.cmd.Env = append(os.Environ(), "PYTHONPATH="+source, "PYTHONDONTWRITEBYTECODE=1", "FERRY_TOKEN=none",
+		"FERRY_BROKER="+strings.TrimSuffix(s.base, "/v1"))
 	s.cmd.Stderr = &s.said
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return err

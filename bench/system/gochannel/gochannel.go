@@ -27,10 +27,13 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "watermill gochannel", Version: system.ModuleVersion("github.com/ThreeDotsLabs/watermill"),
-		Settings: "OutputChannelBuffer 1024, BlockPublishUntilSubscriberAck false, no logger, one subscription read by 8 goroutines, or as many as there are slow handlers; " +
+		Settings: "OutputChannelBuffer 1024, BlockPublishUntilSubscriberAck false, no logger, one subscription read by 8 " +
+			"goroutines, or as many as there are slow handlers; " +
 			"Persistent only where messages are published before anybody subscribes",
-		Why: "of its four documented settings these two bear on speed: a publish that does not wait for the handler, and a buffered output channel " +
-			"(buffers of 0, 100, 1024 and 16,384 and 1, 2 and 8 readers were tried, on a busy machine, by processor time for a message); " +
+		Why: "of its four documented settings these two bear on speed: a publish that does not wait for the handler, and a " +
+			"buffered output channel " +
+			"(buffers of 0, 100, 1024 and 16,384 and 1, 2 and 8 readers were tried, on a busy machine, by processor time for " +
+			"a message); " +
 			"without Persistent it drops what nobody subscribes to; message ids are counters, cheaper than its random ones",
 	}
 }
@@ -52,7 +55,8 @@ func (System) Lacks(f system.Feature) string {
 
 // Open makes a Pub/Sub.
 func (System) Open(_ context.Context, o system.Options) (system.Session, error) {
-	return &session{pubsub: gochannel.NewGoChannel(gochannel.Config{OutputChannelBuffer: outputBuffer, Persistent: o.Backlog}, nil)}, nil
+	return &session{pubsub: gochannel.NewGoChannel(gochannel.Config{OutputChannelBuffer: outputBuffer,
+		Persistent: o.Backlog}, nil)}, nil
 }
 
 type session struct {

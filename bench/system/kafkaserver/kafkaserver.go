@@ -17,7 +17,8 @@ import (
 )
 
 // Settings say what the server runs with, for the report.
-const Settings = "Apache Kafka 4.3.1 as a child process on loopback TCP, one broker (KRaft), heap 512 MiB, all else default; one for all measurements, which have topics of their own"
+const Settings = "Apache Kafka 4.3.1 as a child process on loopback TCP, one broker (KRaft), heap 512 MiB, all else " +
+	"default; one for all measurements, which have topics of their own"
 
 const (
 	addrVariable = "FERRY_BENCH_KAFKA"

@@ -38,7 +38,8 @@ func (n *session) Consume(_ context.Context, o system.ConsumeOptions, h system.H
 		receive = func(m jetstream.Msg) { c.work <- m }
 	}
 	var err error
-	c.pull, err = n.consumer.Consume(receive, jetstream.PullMaxMessages(pullMessages), jetstream.PullExpiry(30*time.Second))
+	c.pull, err = n.consumer.Consume(receive, jetstream.PullMaxMessages(pullMessages),
+		jetstream.PullExpiry(30*time.Second))
 	return c, err
 }
 

@@ -34,13 +34,20 @@ type System struct {
 // Info describes it.
 func (s System) Info() system.Info {
 	return system.Info{
-		Name: fmt.Sprintf("NATS JetStream (%s)", s.storageName()), Version: system.ModuleVersion("github.com/nats-io/nats-server/v2"),
-		Settings: fmt.Sprintf("embedded server without listener, one in-process connection for all publishers and one for the consumer, stream with %s storage, "+
-			"work-queue retention, 1 replica; pull consumer by Consume with PullMaxMessages 5000, explicit acks, MaxAckPending 100,000; "+
-			"singles by Publish, batches and async by PublishAsync with %d pending; delays by @at schedules", s.storageName(), maxPending),
-		Why: "its client documents Consume as faster than Fetch for continuous work; async publish saves a round trip for each message; in-process connections save the network; " +
+		Name:    fmt.Sprintf("NATS JetStream (%s)", s.storageName()),
+		Version: system.ModuleVersion("github.com/nats-io/nats-server/v2"),
+		Settings: fmt.Sprintf("embedded server without listener, one in-process connection for all publishers and one for "+
+			"the consumer, stream with %s storage, "+
+			"work-queue retention, 1 replica; pull consumer by Consume with PullMaxMessages 5000, explicit acks, "+
+			"MaxAckPending 100,000; "+
+			"singles by Publish, batches and async by PublishAsync with %d pending; delays by @at schedules", s.storageName(),
+			maxPending),
+		Why: "its client documents Consume as faster than Fetch for continuous work; async publish saves a round trip for " +
+			"each message; in-process connections save the network; " +
 			"the server's newer batch publishing is not used, because this version of the client has no call for it; " +
-			"MaxAckPending is raised so that acks never stall deliveries; work-queue retention frees what was handled, as a queue must; tried on a busy machine, by processor time for a message: limits retention costs about the same, TCP on loopback more for single publishes",
+			"MaxAckPending is raised so that acks never stall deliveries; work-queue retention frees what was handled, as a " +
+			"queue must; tried on a busy machine, by processor time for a message: limits retention costs about the same, TCP " +
+			"on loopback more for single publishes",
 	}
 }
 
@@ -127,7 +134,8 @@ func (n *session) addConsumer(ctx context.Context) error {
 		return err
 	}
 	n.consumer, err = n.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: "workers", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100_000, AckWait: 30 * time.Second, FilterSubject: workSubject,
+		Durable: "workers", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100_000, AckWait: 30 * time.Second,
+		FilterSubject: workSubject,
 	})
 	return err
 }
@@ -144,7 +152,8 @@ func (n *session) Settled(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d messages were not acknowledged, %d not delivered: %w", info.NumAckPending, info.NumPending, ctx.Err())
+			return fmt.Errorf("%d messages were not acknowledged, %d not delivered: %w", info.NumAckPending, info.NumPending,
+				ctx.Err())
 		case <-time.After(time.Millisecond):
 		}
 	}

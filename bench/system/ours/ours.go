@@ -41,7 +41,8 @@ type Backend struct {
 func (s System) Info() system.Info {
 	return system.Info{
 		Name: "ferry " + s.Driver, Version: "this checkout", Settings: s.Settings,
-		Why: "what a program gets by default: leases, acknowledgements after the handler, retries, dead letters and exact counts are all on",
+		Why: "what a program gets by default: leases, acknowledgements after the handler, retries, dead letters and exact " +
+			"counts are all on",
 	}
 }
 

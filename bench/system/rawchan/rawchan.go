@@ -19,8 +19,9 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "raw channel", Version: runtime.Version(),
-		Settings: "chan []byte with room for every message of the run; time.AfterFunc for delays; handlers in goroutines; no acknowledgement",
-		Why:      "the least any queue inside a process must do; a batch is a loop, there is nothing cheaper",
+		Settings: "chan []byte with room for every message of the run; time.AfterFunc for delays; handlers in goroutines; " +
+			"no acknowledgement",
+		Why: "the least any queue inside a process must do; a batch is a loop, there is nothing cheaper",
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package rawhttp is the limit for anything over HTTP: a handler of net/http that reads the body and puts it into a Go channel.
+// Package rawhttp is the limit for anything over HTTP: a handler of net/http that reads the body and puts it into a Go
+// channel.
 package rawhttp
 
 import (
@@ -21,8 +22,9 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "raw net/http", Version: runtime.Version(),
-		Settings: "POST over kept-alive connections on this machine; the handler reads the body, puts it into a channel and answers 201; no acknowledgement of handlers",
-		Why:      "the least a queue behind HTTP must do for a message",
+		Settings: "POST over kept-alive connections on this machine; the handler reads the body, puts it into a channel " +
+			"and answers 201; no acknowledgement of handlers",
+		Why: "the least a queue behind HTTP must do for a message",
 	}
 }
 
@@ -41,7 +43,8 @@ func (System) Open(_ context.Context, o system.Options) (system.Session, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &session{queue: make(chan []byte, max(o.Capacity, 1024)), url: "http://" + l.Addr().String(), served: make(chan struct{}),
+	s := &session{queue: make(chan []byte, max(o.Capacity, 1024)), url: "http://" + l.Addr().String(),
+		served: make(chan struct{}),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2048, DisableCompression: true}}}
 	s.server = &http.Server{Handler: http.HandlerFunc(s.take)}
 	go func() {

@@ -27,7 +27,9 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "raw kgo", Version: system.ModuleVersion("github.com/twmb/franz-go"),
-		Settings: fmt.Sprintf("%s; %d partitions, acks all, idempotent, no compression (bodies are random), metadata after 100 ms as ours, all else default; publish: ProduceSync, or Produce and Flush; drain: one group member, PollRecords of %d, handlers, commit of each poll",
+		Settings: fmt.Sprintf("%s; %d partitions, acks all, idempotent, no compression (bodies are random), metadata after "+
+			"100 ms as ours, all else default; publish: ProduceSync, or Produce and Flush; drain: one group member, "+
+			"PollRecords of %d, handlers, commit of each poll",
 			kafkaserver.Settings, partitions, pollBatch),
 		Why: "what the client that ours is built on does without a queue around it",
 	}
@@ -50,7 +52,8 @@ func (System) Open(ctx context.Context, _ system.Options) (system.Session, error
 	if err != nil {
 		return nil, err
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(server.Addr), kgo.DefaultProduceTopic(server.Name), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(server.Addr), kgo.DefaultProduceTopic(server.Name),
+		kgo.ProducerBatchCompression(kgo.NoCompression()))
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +109,8 @@ func (s *session) Settled(ctx context.Context) error {
 
 // Consume joins the group. Handlers run in the loop that polls, unless a scenario wants more at once.
 func (s *session) Consume(ctx context.Context, o system.ConsumeOptions, h system.Handler) (system.Consumer, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.server.Addr), kgo.ConsumeTopics(s.server.Name), kgo.ConsumerGroup(s.server.Name),
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.server.Addr), kgo.ConsumeTopics(s.server.Name),
+		kgo.ConsumerGroup(s.server.Name),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(),
 		kgo.MetadataMinAge(100*time.Millisecond)) // otherwise partitions whose leader it does not know yet wait for 5 s
 	if err != nil {

@@ -35,9 +35,11 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "raw Pebble", Version: system.ModuleVersion("github.com/cockroachdb/pebble/v2"),
-		Settings: fmt.Sprintf("publish: one record of an 8-byte key and the body, or 100 of them, in a batch committed with Sync; drain: %d readers, each reads %d records by an iterator and deletes them in a batch without Sync; "+
+		Settings: fmt.Sprintf("publish: one record of an 8-byte key and the body, or 100 of them, in a batch committed "+
+			"with Sync; drain: %d readers, each reads %d records by an iterator and deletes them in a batch without Sync; "+
 			"write buffer of 32 MiB, block cache of 32 MiB", readers, readBatch),
-		Why: "the writes that any queue in Pebble must do; Pebble itself lets concurrent commits share one sync; the sizes are those of our own store",
+		Why: "the writes that any queue in Pebble must do; Pebble itself lets concurrent commits share one sync; the sizes " +
+			"are those of our own store",
 	}
 }
 
@@ -60,7 +62,8 @@ func (System) Open(context.Context, system.Options) (system.Session, error) {
 	}
 	cache := pebble.NewCache(blockCache)
 	defer cache.Unref()
-	db, err := pebble.Open(dir, &pebble.Options{Cache: cache, MemTableSize: writeBuffer, MemTableStopWritesThreshold: 4, Logger: silent{}})
+	db, err := pebble.Open(dir, &pebble.Options{Cache: cache, MemTableSize: writeBuffer, MemTableStopWritesThreshold: 4,
+		Logger: silent{}})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -35,9 +35,11 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "raw Redis", Version: "go-redis " + system.ModuleVersion("github.com/redis/go-redis/v9"),
-		Settings: fmt.Sprintf("%s; publish: HSET and RPUSH in one pipeline; drain: %d readers, each LPOP of %d ids, HMGET, handlers, then HDEL with the next LPOP in one pipeline; BLPOP while there is nothing",
+		Settings: fmt.Sprintf("%s; publish: HSET and RPUSH in one pipeline; drain: %d readers, each LPOP of %d ids, HMGET, "+
+			"handlers, then HDEL with the next LPOP in one pipeline; BLPOP while there is nothing",
 			redisserver.Settings, readers, readBatch),
-		Why: "the least any queue with ids and bodies must send, in as few round trips, with as many connections as ours; no lease, no acknowledgement that survives a crash",
+		Why: "the least any queue with ids and bodies must send, in as few round trips, with as many connections as ours; " +
+			"no lease, no acknowledgement that survives a crash",
 	}
 }
 

@@ -35,9 +35,11 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "raw streams", Version: "go-redis " + system.ModuleVersion("github.com/redis/go-redis/v9"),
-		Settings: fmt.Sprintf("%s; publish: XADD, pipelined where there are many; drain: %d readers, each XREADGROUP of %d, handlers, then XACK and XDEL in one pipeline with the next XREADGROUP",
+		Settings: fmt.Sprintf("%s; publish: XADD, pipelined where there are many; drain: %d readers, each XREADGROUP of "+
+			"%d, handlers, then XACK and XDEL in one pipeline with the next XREADGROUP",
 			redisserver.Settings, readers, readBatch),
-		Why: "the least any log on a stream must send, in as few round trips, with as many connections as ours; nothing is recovered from a reader that dies",
+		Why: "the least any log on a stream must send, in as few round trips, with as many connections as ours; nothing is " +
+			"recovered from a reader that dies",
 	}
 }
 
@@ -152,7 +154,8 @@ func (c *consumer) read(ctx context.Context, name string) error {
 }
 
 // exchange acknowledges and deletes what is done, and takes the next, in one round trip.
-func (c *consumer) exchange(ctx context.Context, name string, done []string, block time.Duration, last bool) ([]redis.XMessage, error) {
+func (c *consumer) exchange(ctx context.Context, name string, done []string, block time.Duration,
+	last bool) ([]redis.XMessage, error) {
 	pipe := c.client.Pipeline()
 	if len(done) > 0 {
 		pipe.XAck(ctx, stream, group, done...)
@@ -160,7 +163,8 @@ func (c *consumer) exchange(ctx context.Context, name string, done []string, blo
 	}
 	var next *redis.XStreamSliceCmd
 	if !last {
-		next = pipe.XReadGroup(ctx, &redis.XReadGroupArgs{Group: group, Consumer: name, Streams: []string{stream, ">"}, Count: c.batch, Block: block})
+		next = pipe.XReadGroup(ctx, &redis.XReadGroupArgs{Group: group, Consumer: name, Streams: []string{stream, ">"},
+			Count: c.batch, Block: block})
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err

@@ -34,7 +34,8 @@ func TestUsageIsWhatTheServerDid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after.Commands-before.Commands != 3 || after.Keys != 3 || after.Bytes-before.Bytes < 300_000 || after.CPU < before.CPU {
+	if after.Commands-before.Commands != 3 || after.Keys != 3 || after.Bytes-before.Bytes < 300_000 ||
+		after.CPU < before.CPU {
 		t.Errorf("after three commands %+v became %+v", before, after)
 	}
 }

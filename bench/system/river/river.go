@@ -32,10 +32,14 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "River (SQLite)", Version: system.ModuleVersion("github.com/riverqueue/river/riverdriver/riversqlite"),
-		Settings: fmt.Sprintf("modernc.org/sqlite %s, SetMaxOpenConns(1), journal_mode WAL, synchronous NORMAL; MaxWorkers %d, FetchCooldown and FetchPollInterval %v; singles by Insert, batches by InsertManyFast; nil logger",
+		Settings: fmt.Sprintf("modernc.org/sqlite %s, SetMaxOpenConns(1), journal_mode WAL, synchronous NORMAL; MaxWorkers "+
+			"%d, FetchCooldown and FetchPollInterval %v; singles by Insert, batches by InsertManyFast; nil logger",
 			system.ModuleVersion("modernc.org/sqlite"), workers, interval),
-		Why: "its guide to SQLite asks for one connection and names this SQLite driver; throughput is limited by FetchCooldown, says its documentation, and without notifications pickup by FetchPollInterval: both are at their minimum; " +
-			"WAL with NORMAL is SQLite's own advice for speed, and does not sync each commit; other numbers of workers were not tried",
+		Why: "its guide to SQLite asks for one connection and names this SQLite driver; throughput is limited by " +
+			"FetchCooldown, says its documentation, and without notifications pickup by FetchPollInterval: both are at their " +
+			"minimum; " +
+			"WAL with NORMAL is SQLite's own advice for speed, and does not sync each commit; other numbers of workers were " +
+			"not tried",
 	}
 }
 
@@ -72,7 +76,8 @@ type session struct {
 }
 
 func (s *session) open(ctx context.Context) (err error) {
-	s.db, err = sql.Open("sqlite", "file:"+filepath.Join(s.dir, "river.sqlite3")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)")
+	s.db, err = sql.Open("sqlite", "file:"+filepath.Join(s.dir, "river.sqlite3")+
+		"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)")
 	if err != nil {
 		return err
 	}
@@ -109,7 +114,8 @@ func (s *session) Close() error {
 func (s *session) Settled(ctx context.Context) error {
 	for {
 		var left int
-		if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM river_job WHERE state <> ?", rivertype.JobStateCompleted).Scan(&left); err != nil {
+		if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM river_job WHERE state <> ?",
+			rivertype.JobStateCompleted).Scan(&left); err != nil {
 			return err
 		}
 		if left == 0 {

@@ -56,8 +56,9 @@ func (s *session) Consume(ctx context.Context, o system.ConsumeOptions, h system
 	known := river.NewWorkers()
 	river.AddWorker(known, &handler{handle: h})
 	client, err := river.NewClient(riversqlite.New(s.db), &river.Config{
-		Logger: quiet(), Workers: known, FetchCooldown: interval, FetchPollInterval: interval, RetryPolicy: after(o.RetryAfter),
-		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: o.Concurrency}},
+		Logger: quiet(), Workers: known, FetchCooldown: interval, FetchPollInterval: interval,
+		RetryPolicy: after(o.RetryAfter),
+		Queues:      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: o.Concurrency}},
 	})
 	if err != nil {
 		return nil, err

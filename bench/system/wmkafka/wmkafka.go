@@ -24,8 +24,11 @@ type System struct{}
 func (System) Info() system.Info {
 	return system.Info{
 		Name: "watermill kafka", Version: system.ModuleVersion("github.com/ThreeDotsLabs/watermill-kafka/v3"),
-		Settings: kafkaserver.Settings + "; 12 partitions, acks all, sarama 3.6 protocol, Offsets.Initial oldest, no logger, all else its default; one subscription, whose partitions are read side by side",
-		Why:      "its documented configuration; its default protocol version (1.0) is refused by Kafka 4; a message of a partition waits for the acknowledgement of the one ahead, so that partitions are its parallelism; message ids are counters, cheaper than its random ones",
+		Settings: kafkaserver.Settings + "; 12 partitions, acks all, sarama 3.6 protocol, Offsets.Initial oldest, no " +
+			"logger, all else its default; one subscription, whose partitions are read side by side",
+		Why: "its documented configuration; its default protocol version (1.0) is refused by Kafka 4; a message of a " +
+			"partition waits for the acknowledgement of the one ahead, so that partitions are its parallelism; message ids " +
+			"are counters, cheaper than its random ones",
 	}
 }
 
@@ -60,7 +63,8 @@ func (System) Open(ctx context.Context, _ system.Options) (system.Session, error
 	}
 	config := kafka.DefaultSaramaSyncPublisherConfig()
 	config.Version, config.Producer.RequiredAcks = sarama.V3_6_0_0, sarama.WaitForAll
-	s.publisher, err = kafka.NewPublisher(kafka.PublisherConfig{Brokers: []string{server.Addr}, Marshaler: kafka.DefaultMarshaler{}, OverwriteSaramaConfig: config}, nil)
+	s.publisher, err = kafka.NewPublisher(kafka.PublisherConfig{Brokers: []string{server.Addr},
+		Marshaler: kafka.DefaultMarshaler{}, OverwriteSaramaConfig: config}, nil)
 	return s, err
 }
 
@@ -76,7 +80,8 @@ func (s *session) subscriber() (*kafka.Subscriber, error) {
 	config := kafka.DefaultSaramaSubscriberConfig()
 	config.Version, config.Consumer.Offsets.Initial = sarama.V3_6_0_0, sarama.OffsetOldest
 	return kafka.NewSubscriber(kafka.SubscriberConfig{
-		Brokers: []string{s.server.Addr}, Unmarshaler: kafka.DefaultMarshaler{}, OverwriteSaramaConfig: config, ConsumerGroup: s.server.Name,
+		Brokers: []string{s.server.Addr}, Unmarshaler: kafka.DefaultMarshaler{}, OverwriteSaramaConfig: config,
+		ConsumerGroup:          s.server.Name,
 		InitializeTopicDetails: &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1},
 	}, nil)
 }

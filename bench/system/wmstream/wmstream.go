@@ -33,9 +33,12 @@ func (s System) Info() system.Info {
 	}
 	return system.Info{
 		Name: name, Version: system.ModuleVersion("github.com/ThreeDotsLabs/watermill-redisstream"),
-		Settings: fmt.Sprintf("%s; one stream, one consumer group, %d subscribers with a connection each, DisableIndefiniteInitialBlock, no logger, all else default; as many subscribers as there are slow handlers",
+		Settings: fmt.Sprintf("%s; one stream, one consumer group, %d subscribers with a connection each, "+
+			"DisableIndefiniteInitialBlock, no logger, all else default; as many subscribers as there are slow handlers",
 			redisserver.Settings, s.Subscribers),
-		Why: "a subscriber reads, hands over and acknowledges one message at a time: more of them in a group is its documented way to scale; message ids are counters, cheaper than its random ones; nothing is trimmed, which is its default",
+		Why: "a subscriber reads, hands over and acknowledges one message at a time: more of them in a group is its " +
+			"documented way to scale; message ids are counters, cheaper than its random ones; nothing is trimmed, which is " +
+			"its default",
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package gatewayserver is the server in examples of programs that open one: a gateway as ferry serve has it, in their own process.
+// Package gatewayserver is the server in examples of programs that open one: a gateway as ferry serve has it, in their
+// own process.
 package gatewayserver
 
 import (
@@ -15,8 +16,8 @@ import (
 	"github.com/ferrymq/ferry/open"
 )
 
-// Serve serves the broker that FERRY_BROKER names, or one in memory, and a guard store on this machine. It returns the URL for programs,
-// and what ends it. Whoever can reach it may do everything: a real server asks for a token first.
+// Serve serves the broker that FERRY_BROKER names, or one in memory, and a guard store on this machine. It returns the
+// URL for programs, and what ends it. Whoever can reach it may do everything: a real server asks for a token first.
 func Serve(ctx context.Context) (url string, done func()) {
 	broker, err := open.URL(ctx, cmp.Or(os.Getenv("FERRY_BROKER"), "memory://"))
 	if err != nil {

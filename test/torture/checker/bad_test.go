@@ -295,7 +295,8 @@ var bad = []struct {
 		t.publish(ev{ID: "a"})
 		t.lose("consumer-1.1", ev{ID: "a"}, nil)
 		c := t.claim("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
-		t.add(ev{Kind: history.KindSettle, Process: c.Process, ID: c.ID, Group: group, Token: c.Token, Outcome: "dead", Note: "max_deliveries"})
+		t.add(ev{Kind: history.KindSettle, Process: c.Process, ID: c.ID, Group: group, Token: c.Token, Outcome: "dead",
+			Note: "max_deliveries"})
 		t.about(c, history.KindSettled)
 		t.stats.Groups[0].Dead++
 		t.listed("a", "dead")
@@ -389,17 +390,19 @@ var bad = []struct {
 		good["the one process is killed, and the next has everything at once"](t)
 		t.run().Owned = false
 	}},
-	{"another holder before the lease is over, although the server was killed that does not keep it", TwoLeases, func(t *tape) {
-		good["a server that keeps the leases is killed, and all are free at once"](t)
-		t.run().LeasesDie = false
-	}},
-	{"another holder before the lease is over, although the server that keeps it was only frozen", TwoLeases, func(t *tape) {
-		t.run().LeasesDie = true
-		t.publish(ev{ID: "a"})
-		t.start(t.claim("consumer-1.1", ev{ID: "a"}))
-		t.serverFault("freeze", 100*time.Millisecond)
-		t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
-	}},
+	{"another holder before the lease is over, although the server was killed that does not keep it", TwoLeases,
+		func(t *tape) {
+			good["a server that keeps the leases is killed, and all are free at once"](t)
+			t.run().LeasesDie = false
+		}},
+	{"another holder before the lease is over, although the server that keeps it was only frozen", TwoLeases,
+		func(t *tape) {
+			t.run().LeasesDie = true
+			t.publish(ev{ID: "a"})
+			t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+			t.serverFault("freeze", 100*time.Millisecond)
+			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
+		}},
 	{"the driver's own audit complains", Conservation, func(t *tape) {
 		good["published and handled"](t)
 		t.add(ev{Kind: history.KindProblem, ID: "a", Group: group, Note: "orphan: in no lane"})

@@ -8,7 +8,8 @@ import (
 )
 
 // ErrNoRun means that the histories do not say what the run promised.
-var ErrNoRun = errors.New(`no "run" event in the histories: they are not of a torture run, or not all of them are there`)
+var ErrNoRun = errors.New(
+	`no "run" event in the histories: they are not of a torture run, or not all of them are there`)
 
 // Check compares what happened with what was promised. The events are in order of time, see history.Read.
 func Check(events []history.Event) (*Report, error) {

@@ -14,13 +14,16 @@ const (
 	causeUncommitted = "uncommitted"
 )
 
-// uncommitted says that what a holder did at a time was perhaps never committed, because it died, or was cut off, before
-// the next commit, or had been made to leave its group by a reset and did not know it yet. Where each step is stored at once (CommitIn is 0) there is no such moment.
+// uncommitted says that what a holder did at a time was perhaps never committed, because it died, or was cut off,
+// before the next commit, or had been made to leave its group by a reset and did not know it yet. Where each step is
+// stored at once (CommitIn is 0) there is no such moment.
 func (l *ledger) uncommitted(h *lease, at int64) bool {
-	return l.run.CommitIn > 0 && (l.harmed(h, at, at+int64(l.run.CommitIn)) || l.during(history.Reset, at-2*int64(l.run.Heartbeat), at))
+	return l.run.CommitIn > 0 && (l.harmed(h, at, at+int64(l.run.CommitIn)) ||
+		l.during(history.Reset, at-2*int64(l.run.Heartbeat), at))
 }
 
-// lastKnown returns the leases before the i-th of which each may be the last that the broker knew of: the last one that was surely committed, and those after it.
+// lastKnown returns the leases before the i-th of which each may be the last that the broker knew of: the last one that
+// was surely committed, and those after it.
 func (l *ledger) lastKnown(c *course, i int) []*lease {
 	first := max(0, i-1)
 	for first > 0 && l.uncommitted(c.leases[first], c.leases[first].from) {
@@ -49,8 +52,9 @@ func (l *ledger) early(h *lease, at int64) int64 {
 	return int64(l.run.Heartbeat)
 }
 
-// since returns from when on the time to a redelivery counts: a group waits for each member that died meanwhile, and where leases
-// are of single messages one that died after this lease was over may have had the message next, uncounted, and told nobody.
+// since returns from when on the time to a redelivery counts: a group waits for each member that died meanwhile, and
+// where leases are of single messages one that died after this lease was over may have had the message next, uncounted,
+// and told nobody.
 func (l *ledger) since(h *lease, crash, next int64) int64 {
 	from := max(h.claimedAt, h.extended) + int64(l.run.Lease)
 	if l.run.Heartbeat > 0 {
@@ -64,8 +68,8 @@ func (l *ledger) since(h *lease, crash, next int64) int64 {
 	return crash
 }
 
-// splitCopies gives each stored copy of a message a course of its own. A message that waits for its time is stored again
-// when that has come, and the place where it waited is left after that: who dies in between repeats it.
+// splitCopies gives each stored copy of a message a course of its own. A message that waits for its time is stored
+// again when that has come, and the place where it waited is left after that: who dies in between repeats it.
 func (l *ledger) splitCopies(r *Report) {
 	if l.run.CommitIn == 0 {
 		return
@@ -99,11 +103,14 @@ func (l *ledger) judgeCopy(r *Report, c *course, h *lease) {
 	switch {
 	case c.message.unknown && l.during(history.FillBroker, c.message.At, h.from): // it says that it failed, and has it
 	case c.Delay == 0 && c.Due == 0:
-		r.violate(Unexplained, c.ID, fmt.Sprintf("stored twice, at %s and %s, although it waited for nothing", c.leases[0].Ref, h.Ref))
+		r.violate(Unexplained, c.ID, fmt.Sprintf("stored twice, at %s and %s, although it waited for nothing",
+			c.leases[0].Ref, h.Ref))
 	case !l.harmed(nil, c.message.At, h.from):
-		r.violate(Unexplained, c.ID, fmt.Sprintf("stored twice, at %s and %s, although nobody died who moved it", c.leases[0].Ref, h.Ref))
+		r.violate(Unexplained, c.ID, fmt.Sprintf("stored twice, at %s and %s, although nobody died who moved it",
+			c.leases[0].Ref, h.Ref))
 	case l.run.NoDuplicates && !l.stalled(c.message.At, h.from) && !l.killedIn(c.message.At, h.from):
-		r.violate(Duplicate, c.ID, fmt.Sprintf("stored twice in a run that promises none, %v apart", time.Duration(h.from-c.leases[0].from)))
+		r.violate(Duplicate, c.ID, fmt.Sprintf("stored twice in a run that promises none, %v apart",
+			time.Duration(h.from-c.leases[0].from)))
 	}
 }
 

@@ -39,7 +39,8 @@ func twice(t *tape) {
 	t.handle("consumer-2.1", ev{ID: "a", Ref: "0-2"})
 }
 
-// releasedAndClaimed is a message that its consumer gives back, and gets again; then it is well for a time, and then it is killed.
+// releasedAndClaimed is a message that its consumer gives back, and gets again; then it is well for a time, and then it
+// is killed.
 func releasedAndClaimed(t *tape, well time.Duration) {
 	t.publish(ev{ID: "a"})
 	t.settle(t.claim("consumer-1.1", ev{ID: "a"}), "release", 0)
@@ -173,7 +174,8 @@ func TestCommits(t *testing.T) {
 		"stored twice because its mover died":   {"", func(t *tape) { delayed(t, "consumer-1.1", time.Second) }},
 		"stored twice, and nobody died":         {Unexplained, func(t *tape) { delayed(t, "", time.Second) }},
 		"stored twice although it had no delay": {Unexplained, func(t *tape) { delayed(t, "consumer-1.1", 0) }},
-		"stored twice because a producer died":  {"", func(t *tape) { t.run().NoDuplicates = true; delayed(t, "producer-1.1", time.Second) }},
+		"stored twice because a producer died": {"",
+			func(t *tape) { t.run().NoDuplicates = true; delayed(t, "producer-1.1", time.Second) }},
 		"stored twice where nothing comes twice": {Duplicate, func(t *tape) {
 			t.run().NoDuplicates = true
 			t.publish(ev{ID: "a", Delay: int64(time.Second)})

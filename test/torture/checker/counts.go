@@ -16,10 +16,12 @@ func checkAttempts(l *ledger, r *Report) {
 				failed = bounds{0, int64(l.run.MaxAttempts)}
 			}
 			if !failed.holds(int64(h.Attempt - 1)) {
-				r.violate(Attempts, c.ID, fmt.Sprintf("delivered to group %s as attempt %d after %d failures", c.group, h.Attempt, failed.most))
+				r.violate(Attempts, c.ID, fmt.Sprintf("delivered to group %s as attempt %d after %d failures", c.group, h.Attempt,
+					failed.most))
 			}
 			if l.run.MaxAttempts > 0 && h.Attempt > l.run.MaxAttempts {
-				r.violate(Attempts, c.ID, fmt.Sprintf("attempt %d in group %s, more than %d", h.Attempt, c.group, l.run.MaxAttempts))
+				r.violate(Attempts, c.ID, fmt.Sprintf("attempt %d in group %s, more than %d", h.Attempt, c.group,
+					l.run.MaxAttempts))
 			}
 			for _, s := range h.settles {
 				if s.outcome == "retry" && s.possible() {
@@ -39,17 +41,20 @@ func checkDeath(l *ledger, r *Report, c *course, h *lease, s *settlement) {
 	switch driver.Reason(s.reason) {
 	case driver.ReasonMaxAttempts, driver.ReasonPanic, driver.ReasonTimeout:
 		if h.Attempt < l.run.MaxAttempts {
-			r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s (%s) at attempt %d of %d", c.group, s.reason, h.Attempt, l.run.MaxAttempts))
+			r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s (%s) at attempt %d of %d", c.group, s.reason, h.Attempt,
+				l.run.MaxAttempts))
 		}
 	case driver.ReasonMaxDeliveries:
 		if !slices.ContainsFunc(c.leases, func(h *lease) bool { return len(h.starts) > 0 }) {
 			r.violate(Deliveries, c.ID, fmt.Sprintf("dead in group %s (%s), and no handler ever saw it", c.group, s.reason))
 		}
 		if h.Deliveries < l.run.MaxDeliveries {
-			r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s (%s) at delivery %d of %d", c.group, s.reason, h.Deliveries, l.run.MaxDeliveries))
+			r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s (%s) at delivery %d of %d", c.group, s.reason, h.Deliveries,
+				l.run.MaxDeliveries))
 		}
 	default:
-		r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s for the reason %q, which nothing here gives", c.group, s.reason))
+		r.violate(Attempts, c.ID, fmt.Sprintf("dead in group %s for the reason %q, which nothing here gives", c.group,
+			s.reason))
 	}
 }
 
@@ -61,14 +66,16 @@ func checkDeliveries(l *ledger, r *Report) {
 				continue
 			}
 			if count := l.deliveries(c, i); !count.holds(int64(b.Deliveries)) {
-				r.violate(Deliveries, c.ID, fmt.Sprintf("delivery %d in group %s (%s), where %d to %d are right", b.Deliveries, c.group, b.Cause, count.least, count.most))
+				r.violate(Deliveries, c.ID, fmt.Sprintf("delivery %d in group %s (%s), where %d to %d are right", b.Deliveries,
+					c.group, b.Cause, count.least, count.most))
 			}
 		}
 	}
 }
 
-// deliveries is what the i-th lease of a course may count: the first loss, whoever held the message, and of the later ones those
-// whose handler was about to start and whose holder never spoke again. What is handed over or given back counts nothing.
+// deliveries is what the i-th lease of a course may count: the first loss, whoever held the message, and of the later
+// ones those whose handler was about to start and whose holder never spoke again. What is handed over or given back
+// counts nothing.
 func (l *ledger) deliveries(c *course, i int) bounds {
 	at := c.leases[i].At
 	count, first := bounds{1, 1}, false // whether the first loss has surely been counted
@@ -101,7 +108,8 @@ func (l *ledger) deliveries(c *course, i int) bounds {
 // begins says that the start of its handler was surely recorded: no handler of what was lost before starts otherwise.
 func (h *lease) begins() bool { return h.begun || h.Deliveries > 1 && len(h.starts) > 0 }
 
-// behind says that a lease may have ended because that of a message before it in its key did: which is no loss of its own.
+// behind says that a lease may have ended because that of a message before it in its key did: which is no loss of its
+// own.
 func (l *ledger) behind(c *course, h *lease, before int64) bool {
 	return c.message.Key != "" && l.returnedKey(h, before)
 }
@@ -123,10 +131,12 @@ func checkCounters(l *ledger, r *Report) {
 			r.violate(Conservation, "", fmt.Sprintf("topic %s: published %d, accounted for %d", t.Topic, t.Published, left))
 		}
 		if b := l.published(t.Topic); !l.forgot(0, forever) && !b.holds(int64(t.Published)) {
-			r.violate(Conservation, "", fmt.Sprintf("topic %s: the broker counts %d published, its producers %d to %d", t.Topic, t.Published, b.least, b.most))
+			r.violate(Conservation, "", fmt.Sprintf("topic %s: the broker counts %d published, its producers %d to %d", t.Topic,
+				t.Published, b.least, b.most))
 		}
 		if (t.Messages != 0 || t.Bytes != 0) && !l.wiped(0) { // otherwise a default group may have got them
-			r.violate(Conservation, "", fmt.Sprintf("topic %s: %d messages and %d bytes left after the drain", t.Topic, t.Messages, t.Bytes))
+			r.violate(Conservation, "", fmt.Sprintf("topic %s: %d messages and %d bytes left after the drain", t.Topic,
+				t.Messages, t.Bytes))
 		}
 		for _, g := range t.Groups {
 			if !l.wiped(0) || slices.Contains(l.run.Groups[t.Topic], g.Group) {
@@ -144,13 +154,15 @@ func checkGroup(l *ledger, r *Report, t *driver.TopicStats, g driver.GroupStats)
 	if g.Received != left {
 		complain("received %d, accounted for %d", g.Received, left)
 	}
-	if slices.Contains(l.run.Groups[t.Topic], g.Group) && g.Received != t.Fanned && !l.wiped(0) && !l.reset(0, forever) { // it was there before the first publish
+	// it was there before the first publish
+	if slices.Contains(l.run.Groups[t.Topic], g.Group) && g.Received != t.Fanned && !l.wiped(0) && !l.reset(0, forever) {
 		complain("received %d of %d that became due", g.Received, t.Fanned)
 	}
 	for _, x := range []struct {
 		state driver.State
 		n     int64
-	}{{driver.StateReady, g.Ready}, {driver.StateInflight, g.Inflight}, {driver.StateWaiting, g.Waiting}, {driver.StateDead, g.Dead}} {
+	}{{driver.StateReady, g.Ready}, {driver.StateInflight, g.Inflight}, {driver.StateWaiting, g.Waiting},
+		{driver.StateDead, g.Dead}} {
 		if listed := l.present(t.Topic, g.Group, string(x.state)); listed != x.n {
 			complain("counts %d %s, lists %d", x.n, x.state, listed)
 		}

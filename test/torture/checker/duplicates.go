@@ -18,16 +18,19 @@ const (
 	causeFailover  = "failover"
 )
 
-// checkDuplicates counts deliveries beyond the first by cause, and finds those whose cause the history does not bear out.
+// checkDuplicates counts deliveries beyond the first by cause, and finds those whose cause the history does not bear
+// out.
 func checkDuplicates(l *ledger, r *Report) {
 	for _, c := range l.courses {
 		attempt := 0 // that was started last
 		for i, h := range c.leases {
 			if h.claims > 1 {
-				r.violate(Unexplained, c.ID, fmt.Sprintf("Receive returned lease %s of group %s %d times", h.Token, c.group, h.claims))
+				r.violate(Unexplained, c.ID, fmt.Sprintf("Receive returned lease %s of group %s %d times", h.Token, c.group,
+					h.claims))
 			}
 			if len(h.starts) > 1 {
-				r.violate(Unexplained, c.ID, fmt.Sprintf("the handler of lease %s of group %s started %d times", h.Token, c.group, len(h.starts)))
+				r.violate(Unexplained, c.ID, fmt.Sprintf("the handler of lease %s of group %s started %d times", h.Token, c.group,
+					len(h.starts)))
 			}
 			if why := l.unexplained(c, i); why != "" {
 				r.violate(Unexplained, c.ID, fmt.Sprintf("delivered to group %s as %q, but %s", c.group, h.Cause, why))
@@ -50,7 +53,8 @@ func checkDuplicates(l *ledger, r *Report) {
 				}
 				r.Duplicates[cause]++
 				if l.run.NoDuplicates && cause != causeRetry && !l.stalled(c.leases[i-1].from, h.At) {
-					r.violate(Duplicate, c.ID, fmt.Sprintf("handled again in group %s as %q in a run that promises none", c.group, h.Cause))
+					r.violate(Duplicate, c.ID, fmt.Sprintf("handled again in group %s as %q in a run that promises none", c.group,
+						h.Cause))
 				}
 			}
 			attempt = h.Attempt
@@ -123,8 +127,8 @@ func (l *ledger) unseen(c *course, a, b *lease) bool {
 	return len(a.starts) == 0 && a.Cause == b.Cause && l.gaveBack(c, a, b.At)
 }
 
-// harmed says that a fault explains a lost lease: of its holder, or of anybody where the history cannot know the holder,
-// because it died between the claim and its first line about it.
+// harmed says that a fault explains a lost lease: of its holder, or of anybody where the history cannot know the
+// holder, because it died between the claim and its first line about it.
 func (l *ledger) harmed(a *lease, from, to int64) bool {
 	for _, s := range l.faults {
 		if (a == nil || s.process == "" || s.process == a.Process) && s.overlaps(from, to) {

@@ -97,7 +97,8 @@ var good = map[string]func(*tape){
 	"killed between the begin and the handler: a loss of a key that counts": func(t *tape) {
 		t.publish(ev{ID: "a", Key: "k", Seq: 1})
 		t.lose("consumer-1.1", ev{ID: "a", Key: "k", Seq: 1}, nil)
-		t.lose("consumer-2.1", ev{ID: "a", Key: "k", Seq: 1, Deliveries: 2, Cause: causeLease}, func(t *tape, c ev) { t.about(c, history.KindBegin) })
+		t.lose("consumer-2.1", ev{ID: "a", Key: "k", Seq: 1, Deliveries: 2, Cause: causeLease},
+			func(t *tape, c ev) { t.about(c, history.KindBegin) })
 		t.claimedBefore = int64(time.Millisecond) // it takes a while to arrive
 		t.handle("consumer-3.1", ev{ID: "a", Key: "k", Seq: 1, Deliveries: 3, Cause: causeLease})
 	},

@@ -2,13 +2,14 @@ package checker
 
 import "fmt"
 
-// checkLeases finds messages that arrived somewhere while somebody else surely held them: since the broker's time of the
-// claim, or since an extension was asked for, for one lease.
+// checkLeases finds messages that arrived somewhere while somebody else surely held them: since the broker's time of
+// the claim, or since an extension was asked for, for one lease.
 func checkLeases(l *ledger, r *Report) {
 	for _, c := range l.courses {
 		for i := 1; i < len(c.leases); i++ {
 			a, b := c.leases[i-1], c.leases[i]
-			if l.gaveBack(c, a, b.At) || l.rewound(a.from, b.At) || l.handedOver(b) || l.stepped(a.from, b.At) || l.diedWithBroker(a, b.At) {
+			if l.gaveBack(c, a, b.At) || l.rewound(a.from, b.At) || l.handedOver(b) || l.stepped(a.from, b.At) ||
+				l.diedWithBroker(a, b.At) {
 				continue
 			}
 			until := max(a.claimedAt, a.extended) + int64(l.run.Lease)
@@ -20,8 +21,8 @@ func checkLeases(l *ledger, r *Report) {
 	}
 }
 
-// diedWithBroker says that a lease ended before a time with the process that kept it: that of its holder, where the broker lives in
-// it, or the server's.
+// diedWithBroker says that a lease ended before a time with the process that kept it: that of its holder, where the
+// broker lives in it, or the server's.
 func (l *ledger) diedWithBroker(h *lease, before int64) bool {
 	return l.run.Owned && l.crashed(h.Process, before) || l.run.LeasesDie && l.serverCrashed(h.from, before)
 }

@@ -253,7 +253,8 @@ func (l *ledger) consume(tokens map[leaseKey]*lease, e *history.Event) {
 	case history.KindExtended:
 		held.extended = max(held.extended, e.Called)
 	case history.KindSettle:
-		held.settles = append(held.settles, &settlement{called: e.At, outcome: e.Outcome, reason: e.Note, after: e.After, result: e.Kind})
+		held.settles = append(held.settles, &settlement{called: e.At, outcome: e.Outcome, reason: e.Note, after: e.After,
+			result: e.Kind})
 	case history.KindSettled, history.KindSettleRefused, history.KindSettleUnknown:
 		if s := held.open(); s != nil {
 			s.result = e.Kind

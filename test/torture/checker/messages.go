@@ -60,8 +60,8 @@ func checkExpired(l *ledger, r *Report) {
 	}
 }
 
-// checkEarly finds messages that arrived before they were due. Our clock judges: it started to count before the broker's
-// did, and stopped after it, so that no doubt is left.
+// checkEarly finds messages that arrived before they were due. Our clock judges: it started to count before the
+// broker's did, and stopped after it, so that no doubt is left.
 func checkEarly(l *ledger, r *Report) {
 	for _, c := range l.courses {
 		for i, h := range c.leases {
@@ -103,7 +103,8 @@ func checkListing(l *ledger, r *Report) {
 			r.violate(Phantom, p.id, fmt.Sprintf("listed as %s, never published", states[0]))
 			continue
 		case len(states) > 1:
-			r.violate(Conservation, p.id, fmt.Sprintf("listed in %d states at once in group %s: %v", len(states), p.group, states))
+			r.violate(Conservation, p.id, fmt.Sprintf("listed in %d states at once in group %s: %v", len(states), p.group,
+				states))
 		case states[0] != "dead":
 			r.violate(Stuck, p.id, fmt.Sprintf("still %s in group %q after the drain", states[0], p.group))
 			continue
@@ -115,7 +116,8 @@ func checkListing(l *ledger, r *Report) {
 	}
 	for _, c := range l.courses {
 		dead := c.settled(func(s *settlement) bool { return s.outcome == "dead" && s.accepted() })
-		if dead != nil && len(l.listed[c.pair]) == 0 && !l.rewound(c.leases[0].from, dead.called+forgetful) && !l.wiped(dead.called) {
+		if dead != nil && len(l.listed[c.pair]) == 0 && !l.rewound(c.leases[0].from, dead.called+forgetful) &&
+			!l.wiped(dead.called) {
 			r.violate(Lost, c.ID, fmt.Sprintf("a dead letter of group %s that is not there any more", c.group))
 		}
 	}

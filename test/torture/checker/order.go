@@ -8,8 +8,8 @@ import (
 	"github.com/ferrymq/ferry/test/torture/history"
 )
 
-// checkOrder finds messages of one key that overtook each other. Only messages that became ready in publish order count:
-// without a delay, and each acknowledged before the next was published.
+// checkOrder finds messages of one key that overtook each other. Only messages that became ready in publish order
+// count: without a delay, and each acknowledged before the next was published.
 func checkOrder(l *ledger, r *Report) {
 	type lane struct{ topic, key string }
 	lanes := map[lane][]*message{}
@@ -38,11 +38,14 @@ func checkLane(l *ledger, r *Report, group string, ms []*message) {
 		s := l.started(c)
 		switch {
 		case s == nil:
-		case ahead != nil && (l.forgot(ahead.At, s.last) || l.reset(ahead.At, s.last)): // no order is promised where writes were lost
+		case ahead != nil && (l.forgot(ahead.At, s.last) || l.reset(ahead.At,
+			s.last)): // no order is promised where writes were lost
 		case ahead != nil && s.first < l.pairs[pair{ahead.ID, group}].letGo(l.run, s.process):
-			r.violate(Order, m.ID, fmt.Sprintf("seq %d of key %s started in group %s before seq %d was settled", m.Seq, m.Key, group, ahead.Seq))
+			r.violate(Order, m.ID, fmt.Sprintf("seq %d of key %s started in group %s before seq %d was settled", m.Seq, m.Key,
+				group, ahead.Seq))
 		case s.last < last && !l.forgot(s.last, last) && !l.reset(s.last, last):
-			r.violate(Order, m.ID, fmt.Sprintf("seq %d of key %s started in group %s, and seq %d once more after it", m.Seq, m.Key, group, latest.Seq))
+			r.violate(Order, m.ID, fmt.Sprintf("seq %d of key %s started in group %s, and seq %d once more after it", m.Seq,
+				m.Key, group, latest.Seq))
 		}
 		if s != nil && s.last > last {
 			latest, last = m, s.last

@@ -175,24 +175,29 @@ func (r *Report) Verdict() string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\n  %d published (%d unknown, %d refused), %d handler starts, %d acked, %d dead; %d crashes, %d other faults, %d stale settles refused",
+	fmt.Fprintf(&b, "\n  %d published (%d unknown, %d refused), %d handler starts, %d acked, %d dead; %d crashes, %d "+
+		"other faults, %d stale settles refused",
 		r.Published, r.Unknown, r.Refused, r.Delivered, r.Acked, r.Dead, r.Crashes, r.Faults, r.Stale)
 	if r.Stalls > 0 {
 		fmt.Fprintf(&b, ", %d stalls of the machine", r.Stalls)
 	}
 	b.WriteString("\n  duplicates: " + r.duplicates())
 	if r.Redelivery.N > 0 {
-		fmt.Fprintf(&b, "\n  kill to redelivery: p50 %v, max %v (lease %v, %d messages)", r.Redelivery.P50, r.Redelivery.Max, r.Run.Lease, r.Redelivery.N)
+		fmt.Fprintf(&b, "\n  kill to redelivery: p50 %v, max %v (lease %v, %d messages)", r.Redelivery.P50, r.Redelivery.Max,
+			r.Run.Lease, r.Redelivery.N)
 	}
 	if r.Unpublished.N > 0 {
-		fmt.Fprintf(&b, "\n  server faults: nobody could publish for p50 %v, max %v, nor receive for p50 %v, max %v (%d faults)",
+		fmt.Fprintf(&b, "\n  server faults: nobody could publish for p50 %v, max %v, nor receive for p50 %v, max %v (%d "+
+			"faults)",
 			r.Unpublished.P50, r.Unpublished.Max, r.Undelivered.P50, r.Undelivered.Max, r.Unpublished.N)
 	}
 	if r.Run.MayForget || r.Unwritten > 0 {
-		fmt.Fprintf(&b, "\n  forgotten by servers, as this level allows: %d deliveries; %d servers were killed with acknowledged writes not in their file", r.Forgotten, r.Unwritten)
+		fmt.Fprintf(&b, "\n  forgotten by servers, as this level allows: %d deliveries; %d servers were killed with "+
+			"acknowledged writes not in their file", r.Forgotten, r.Unwritten)
 	}
 	if r.Late.N > 0 {
-		fmt.Fprintf(&b, "\n  delayed messages late: p50 %v, p99 %v, max %v (%d messages)", r.Late.P50, r.Late.P99, r.Late.Max, r.Late.N)
+		fmt.Fprintf(&b, "\n  delayed messages late: p50 %v, p99 %v, max %v (%d messages)", r.Late.P50, r.Late.P99, r.Late.Max,
+			r.Late.N)
 	}
 	for _, v := range r.Examples {
 		fmt.Fprintf(&b, "\n  - %s: %s %s", v.Kind, v.ID, v.Text)

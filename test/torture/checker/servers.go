@@ -23,7 +23,8 @@ func (l *ledger) rewound(from, to int64) bool {
 // forgot says that the server fell back meanwhile, and that it may have lost acknowledged publishes.
 func (l *ledger) forgot(from, to int64) bool {
 	return slices.ContainsFunc(l.faults, func(s span) bool {
-		return s.process == "" && (s.fault == history.Unwritten || l.run.MayForget && history.Rewinds(s.fault)) && s.overlaps(from, to)
+		return s.process == "" && (s.fault == history.Unwritten || l.run.MayForget && history.Rewinds(s.fault)) &&
+			s.overlaps(from, to)
 	})
 }
 
@@ -52,14 +53,16 @@ func (l *ledger) crashed(process string, before int64) bool {
 
 // serverCrashed says that the server was killed meanwhile.
 func (l *ledger) serverCrashed(from, to int64) bool {
-	return slices.ContainsFunc(l.faults, func(s span) bool { return s.process == "" && s.fault == history.ServerCrash && s.overlaps(from, to) })
+	return slices.ContainsFunc(l.faults,
+		func(s span) bool { return s.process == "" && s.fault == history.ServerCrash && s.overlaps(from, to) })
 }
 
 // checkRecovery measures for how long nobody could publish or receive because of a server's fault. Work must go on soon
 // after its end.
 func checkRecovery(l *ledger, r *Report) {
 	for _, s := range l.faults {
-		if s.process != "" || s.fault == history.Stall || s.fault == history.Unwritten || s.fault == history.Reset || s.to == forever {
+		if s.process != "" || s.fault == history.Stall || s.fault == history.Unwritten || s.fault == history.Reset ||
+			s.to == forever {
 			continue
 		}
 		for _, x := range []struct {
@@ -73,7 +76,8 @@ func checkRecovery(l *ledger, r *Report) {
 			}
 			*x.gaps = append(*x.gaps, gap(x.at, s.from, next))
 			if late := next - s.to; l.run.RecoverIn > 0 && late > int64(l.run.RecoverIn) && !l.disturbedBy(s, s.to, next) {
-				r.violate(LateRecovery, "", fmt.Sprintf("the first %s came %v after the end of %s, more than %v", x.what, ns(late), s.fault, l.run.RecoverIn))
+				r.violate(LateRecovery, "", fmt.Sprintf("the first %s came %v after the end of %s, more than %v", x.what, ns(late),
+					s.fault, l.run.RecoverIn))
 			}
 		}
 	}

@@ -102,7 +102,8 @@ func (t *tape) begin(c history.Event) {
 func (t *tape) start(c history.Event) { t.about(c, history.KindDelivered) }
 
 func (t *tape) handled(c history.Event, note string) {
-	t.add(history.Event{Kind: history.KindHandled, Process: c.Process, ID: c.ID, Topic: topic, Group: group, Token: c.Token, Note: note})
+	t.add(history.Event{Kind: history.KindHandled, Process: c.Process, ID: c.ID, Topic: topic, Group: group,
+		Token: c.Token, Note: note})
 }
 
 func (t *tape) about(c history.Event, kind history.Kind) {
@@ -110,7 +111,8 @@ func (t *tape) about(c history.Event, kind history.Kind) {
 }
 
 func (t *tape) settleCall(c history.Event, outcome string, after time.Duration) {
-	t.add(history.Event{Kind: history.KindSettle, Process: c.Process, ID: c.ID, Group: group, Token: c.Token, Outcome: outcome, After: int64(after), Note: "max_attempts"})
+	t.add(history.Event{Kind: history.KindSettle, Process: c.Process, ID: c.ID, Group: group, Token: c.Token,
+		Outcome: outcome, After: int64(after), Note: "max_attempts"})
 }
 
 func (t *tape) settle(c history.Event, outcome string, after time.Duration) {

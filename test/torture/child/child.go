@@ -79,7 +79,8 @@ func (o order) run(ctx context.Context, stdin io.Reader) (err error) {
 		if err != nil || plain == nil {
 			return err
 		}
-		broker, err := ferry.New(victim.Wrap(plain.Driver(), log, harm, false), ferry.Options{Logger: slog.New(slog.DiscardHandler)})
+		broker, err := ferry.New(victim.Wrap(plain.Driver(), log, harm, false),
+			ferry.Options{Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err
 		}

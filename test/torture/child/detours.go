@@ -15,8 +15,9 @@ import (
 	"github.com/ferrymq/ferry/open"
 )
 
-// detours are proxies by the address of the server behind each. Sentinels, cluster nodes and Kafka brokers tell their clients addresses
-// of others, so that a proxy in the URL alone would soon be left aside: the connection itself takes the detour.
+// detours are proxies by the address of the server behind each. Sentinels, cluster nodes and Kafka brokers tell their
+// clients addresses of others, so that a proxy in the URL alone would soon be left aside: the connection itself takes
+// the detour.
 type detours map[string]string
 
 // open opens a broker by its URL, through the detours.
@@ -50,7 +51,8 @@ func (d detours) client(rawURL string) goredis.UniversalClient {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
 	rest, query, _ := strings.Cut(rest, "?")
 	hosts, path, _ := strings.Cut(rest, "/")
-	o := &goredis.UniversalOptions{Addrs: strings.Split(hosts, ","), Dialer: d.dial, ContextTimeoutEnabled: true, MaxRetries: -1}
+	o := &goredis.UniversalOptions{Addrs: strings.Split(hosts, ","), Dialer: d.dial, ContextTimeoutEnabled: true,
+		MaxRetries: -1}
 	if query == "protocol=2" {
 		o.Protocol = 2
 	}

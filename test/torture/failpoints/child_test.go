@@ -27,8 +27,9 @@ type order struct {
 
 const orderEnv = "FERRY_FAILPOINT"
 
-// trigger kills this process at an exact step: just before or after something is sent to a server, or after something came from one.
-// What happens between two steps leaves no trace outside the process, so that these are all the deaths that can differ.
+// trigger kills this process at an exact step: just before or after something is sent to a server, or after something
+// came from one. What happens between two steps leaves no trace outside the process, so that these are all the deaths
+// that can differ.
 type trigger struct {
 	armed atomic.Bool
 	steps atomic.Int64
@@ -83,11 +84,13 @@ type opened struct {
 // open opens a broker through the trigger.
 func open(ctx context.Context, o order, t *trigger) (opened, error) {
 	if strings.HasPrefix(o.Broker, "kafka") {
-		d, err := kafka.New(ctx, kafka.Options{Brokers: []string{o.Addr}, Namespace: o.Namespace, Partitions: 1, InternalPartitions: 1, Dial: t.dial,
+		d, err := kafka.New(ctx, kafka.Options{Brokers: []string{o.Addr}, Namespace: o.Namespace, Partitions: 1,
+			InternalPartitions: 1, Dial: t.dial,
 			Transactions: o.Broker == kafkaWithTransactions})
 		return opened{d, func() error { return nil }}, err
 	}
-	client := goredis.NewClient(&goredis.Options{Addr: o.Addr, Dialer: t.dial, MaxRetries: -1, ContextTimeoutEnabled: true})
+	client := goredis.NewClient(&goredis.Options{Addr: o.Addr, Dialer: t.dial, MaxRetries: -1,
+		ContextTimeoutEnabled: true})
 	if o.Broker == "redisstream" {
 		d, err := redisstream.New(ctx, redisstream.Options{Client: client, Prefix: o.Namespace, Partitions: 1})
 		return opened{d, client.Close}, err
@@ -115,7 +118,8 @@ func child(text string) error {
 	}
 	v := &victim{Driver: d}
 	if op.consumes {
-		if v.s, err = d.Subscribe(ctx, driver.SubscribeOptions{Topic: topic, Instance: "victim", Lease: d.Capabilities().MinLease}); err != nil {
+		if v.s, err = d.Subscribe(ctx, driver.SubscribeOptions{Topic: topic, Instance: "victim",
+			Lease: d.Capabilities().MinLease}); err != nil {
 			return err
 		}
 	}

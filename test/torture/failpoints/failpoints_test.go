@@ -1,6 +1,6 @@
-// Package failpoints kills a process at every step of every operation, and looks at what is left. The steps are those of its
-// traffic: before and after each request, and after each answer. The memory broker dies with its process; the disk broker is
-// crashed before each change of a file by its own TestCrashes.
+// Package failpoints kills a process at every step of every operation, and looks at what is left. The steps are those
+// of its traffic: before and after each request, and after each answer. The memory broker dies with its process; the
+// disk broker is crashed before each change of a file by its own TestCrashes.
 package failpoints
 
 import (
@@ -44,8 +44,8 @@ func TestRedisStream(t *testing.T) {
 	sweep(t, order{Broker: "redisstream", Addr: redistest.Single(t, redistest.Options{}).Addr()})
 }
 
-// TestKafka takes ten seconds for a death, since what the victim held comes back when its session is over: in the short form it
-// dies at a few steps only.
+// TestKafka takes ten seconds for a death, since what the victim held comes back when its session is over: in the short
+// form it dies at a few steps only.
 func TestKafka(t *testing.T) {
 	t.Parallel()
 	sweep(t, order{Broker: "kafka", Addr: kafkatest.Single(t).Addrs()[0]})
@@ -112,7 +112,8 @@ func (o order) stride() int64 {
 	return 1 + 2*o.Point
 }
 
-// death is one: the message is prepared, the victim dies, somebody does again what was not answered, and everything is counted.
+// death is one: the message is prepared, the victim dies, somebody does again what was not answered, and everything is
+// counted.
 func death(t *testing.T, o order) (found, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

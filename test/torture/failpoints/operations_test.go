@@ -73,7 +73,8 @@ var operations = map[string]operation{
 		consumes: true, holds: true,
 		prepare: (*world).publishIt,
 		do: func(ctx context.Context, v *victim) error {
-			return settle(ctx, v, driver.Settlement{Delivery: v.held, Outcome: driver.Retry, Failure: &driver.Failure{Reason: driver.ReasonDownstream}})
+			return settle(ctx, v, driver.Settlement{Delivery: v.held, Outcome: driver.Retry,
+				Failure: &driver.Failure{Reason: driver.ReasonDownstream}})
 		},
 		wrong: func(w *world, f found) string { return f.exactly(1, 0) + f.counted(w, 2) },
 	},

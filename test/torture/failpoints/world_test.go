@@ -64,8 +64,8 @@ func (w *world) subscribe(topic, instance string) driver.Subscription {
 	return s
 }
 
-// move and replay are tried until nothing is left to be done: a claim of who died may have to lapse, which takes 30 s at most. What
-// is refused after that has a successor that is not settled yet.
+// move and replay are tried until nothing is left to be done: a claim of who died may have to lapse, which takes 30 s
+// at most. What is refused after that has a successor that is not settled yet.
 func (w *world) move()   { w.t.Helper(); w.persist(moved) }
 func (w *world) replay() { w.t.Helper(); w.persist(replayed) }
 
@@ -82,7 +82,8 @@ func (w *world) persist(m driver.Move) {
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, driver.ErrConflict) && !errors.Is(err, driver.ErrNotFound) && !errors.Is(err, driver.ErrNotApplied) {
+		if !errors.Is(err, driver.ErrConflict) && !errors.Is(err, driver.ErrNotFound) &&
+			!errors.Is(err, driver.ErrNotApplied) {
 			w.ok(err, "Move")
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -129,7 +130,8 @@ func (w *world) find() (f found) {
 		}
 	}
 	w.ok(s.Close(w.ctx), "Close")
-	page, err := w.d.Browse(w.ctx, driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateDead, Limit: 10})
+	page, err := w.d.Browse(w.ctx, driver.Query{Topic: topic, Group: driver.DefaultGroup, State: driver.StateDead,
+		Limit: 10})
 	w.ok(err, "Browse")
 	f.dead = len(page.Entries)
 	if w.o.Operation == "ack" {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// verdict reads a tape and says which promises of the guards were broken. It accuses nobody whose innocence is possible: a
-// message was admitted at some time between the question and the answer, a slot is lost when its lease may have ended.
+// verdict reads a tape and says which promises of the guards were broken. It accuses nobody whose innocence is
+// possible: a message was admitted at some time between the question and the answer, a slot is lost when its lease may
+// have ended.
 type verdict struct {
 	problems []string
 	running  map[string]event // handlers, by process and id
@@ -18,7 +19,8 @@ type verdict struct {
 }
 
 func judge(tape []event) *verdict {
-	v := &verdict{running: map[string]event{}, admitted: map[string][]event{}, marked: map[string]bool{}, done: map[string]bool{}}
+	v := &verdict{running: map[string]event{}, admitted: map[string][]event{}, marked: map[string]bool{},
+		done: map[string]bool{}}
 	back := map[string]bool{}
 	for _, e := range tape {
 		if e.Kind == returned {
@@ -58,8 +60,8 @@ func (v *verdict) accuse(format string, args ...any) {
 	}
 }
 
-// limits counts, for each admission, those that were certainly in one window with it: asked for after the window began, and
-// answered no later.
+// limits counts, for each admission, those that were certainly in one window with it: asked for after the window began,
+// and answered no later.
 func (v *verdict) limits() {
 	for key, all := range v.admitted {
 		slices.SortFunc(all, func(a, b event) int { return a.At.Compare(b.At) })

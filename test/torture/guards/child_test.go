@@ -60,10 +60,13 @@ func child() error {
 
 func guards(s guard.Store) (l guard.Layers, err error) {
 	var errs [4]error
-	l.Limit, errs[0] = guard.NewLimiter(s, guard.LimiterOptions{Limits: []guard.Limit{{Name: "key", Rule: guard.Rule{Limit: limit, Window: window}}}})
-	l.Concurrency, errs[1] = guard.NewConcurrency(s, guard.ConcurrencyOptions{Name: "downstream", Key: guard.Constant("x"), Max: slots, Lease: lease})
+	l.Limit, errs[0] = guard.NewLimiter(s,
+		guard.LimiterOptions{Limits: []guard.Limit{{Name: "key", Rule: guard.Rule{Limit: limit, Window: window}}}})
+	l.Concurrency, errs[1] = guard.NewConcurrency(s, guard.ConcurrencyOptions{Name: "downstream", Key: guard.Constant("x"),
+		Max: slots, Lease: lease})
 	l.Dedup, errs[2] = guard.NewDedup(s, guard.DedupOptions{Name: "once", Lease: lease})
-	l.Breaker, errs[3] = guard.NewBreaker(guard.BreakerOptions{Name: "down", Failures: 3, Open: 100 * time.Millisecond, Store: s})
+	l.Breaker, errs[3] = guard.NewBreaker(guard.BreakerOptions{Name: "down", Failures: 3, Open: 100 * time.Millisecond,
+		Store: s})
 	return l, errors.Join(errs[:]...)
 }
 

@@ -1,5 +1,6 @@
 // Package guards_test kills processes with guards: no limit admits more than it may, no slot is lost, no work is done
-// again once it is marked, and no message is lost. It runs for a few seconds, or for FERRY_TORTURE_GUARDS messages of each key.
+// again once it is marked, and no message is lost. It runs for a few seconds, or for FERRY_TORTURE_GUARDS messages of
+// each key.
 package guards_test
 
 import (
@@ -88,7 +89,8 @@ func newRun(t *testing.T, random *rand.Rand) *run {
 
 func (r *run) start(i int) {
 	c := exec.Command(os.Args[0], "-test.run=^$")
-	c.Env = append(os.Environ(), childURL+"="+r.server.URL(), childStore+"="+r.server.URL(), childTape+"="+r.tape.file.Name())
+	c.Env = append(os.Environ(), childURL+"="+r.server.URL(), childStore+"="+r.server.URL(),
+		childTape+"="+r.tape.file.Name())
 	c.Stderr = os.Stderr
 	if err := c.Start(); err != nil {
 		r.Fatal(err)
@@ -113,7 +115,8 @@ func (r *run) publish(each int) {
 	var ms []*ferry.Message
 	for i := range each {
 		for k := range keys {
-			ms = append(ms, &ferry.Message{Topic: topic, ID: fmt.Sprintf("k%d-%d", k, i), Key: fmt.Sprint("k", k), Body: fmt.Appendf(nil, "k%d:%d", k, i)})
+			ms = append(ms, &ferry.Message{Topic: topic, ID: fmt.Sprintf("k%d-%d", k, i), Key: fmt.Sprint("k", k),
+				Body: fmt.Appendf(nil, "k%d:%d", k, i)})
 		}
 	}
 	if _, err := r.broker.PublishBatch(r.Context(), ms); err != nil {

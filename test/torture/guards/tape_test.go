@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// event is one line of the tape. All processes write to one file, each line in one piece, so that its order is the order
-// in which things were seen to happen. Times are of the one clock of this machine.
+// event is one line of the tape. All processes write to one file, each line in one piece, so that its order is the
+// order in which things were seen to happen. Times are of the one clock of this machine.
 type event struct {
 	Process int    `json:"p"`
 	Kind    string `json:"e"`

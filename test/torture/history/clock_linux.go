@@ -11,7 +11,8 @@ const clockMonotonic = 1
 // two processes could not be compared.
 func Now() int64 {
 	var ts syscall.Timespec
-	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&ts)),
+		0); errno != 0 {
 		return 0
 	}
 	return ts.Nano()

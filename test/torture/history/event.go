@@ -83,7 +83,8 @@ const FreezePrimary = "freeze-primary"
 // Reset is the Note of a fault by which a group got again what it had settled.
 const Reset = "reset"
 
-// FillBroker is the Note of a fault by which a broker has no room left: it may say that it failed to store what it has stored.
+// FillBroker is the Note of a fault by which a broker has no room left: it may say that it failed to store what it has
+// stored.
 const FillBroker = "fill-broker"
 
 // Wiped is the Note of a fault by which the server forgot everything there was.

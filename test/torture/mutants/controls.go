@@ -2,7 +2,8 @@ package mutants
 
 import "github.com/ferrymq/ferry/test/torture/overlay"
 
-// controlMutants are bugs of locks, of an outbox, of transactions, and of a worker that is told what to do while it runs.
+// controlMutants are bugs of locks, of an outbox, of transactions, and of a worker that is told what to do while it
+// runs.
 func controlMutants() []Mutant {
 	edit := func(file, search, replace string) []overlay.Edit {
 		return []overlay.Edit{{File: file + ".go", Search: search, Replace: replace}}
@@ -28,8 +29,10 @@ func controlMutants() []Mutant {
 			Check: locks("TestLockIsTakenAway"),
 		},
 		{
-			Name: "lock-answer-believed", Bug: "a lock that was taken long ago, by a write whose answer comes only now, counts as held",
-			Edits: edit("cluster/acquire", "time.Since(before) < leasekeeper.Usable(l.o.TTL):", "before.Before(before.Add(leasekeeper.Usable(l.o.TTL))):"),
+			Name: "lock-answer-believed", Bug: "a lock that was taken long ago, by a write whose answer comes only now, " +
+				"counts as held",
+			Edits: edit("cluster/acquire", "time.Since(before) < leasekeeper.Usable(l.o.TTL):",
+				"before.Before(before.Add(leasekeeper.Usable(l.o.TTL))):"),
 			Check: locks("TestLockWhoseAnswerComesTooLate"),
 		},
 		{
@@ -40,7 +43,8 @@ func controlMutants() []Mutant {
 		},
 		{
 			Name: "outbox-removal-forgotten", Bug: "rows that could not be removed are published again and again",
-			Edits: edit("outbox/relay", "if err := r.remove(ctx); err != nil { // before", "r.acked = nil\n\tif err := r.remove(ctx); err != nil { // before"),
+			Edits: edit("outbox/relay", "if err := r.remove(ctx); err != nil { // before",
+				"r.acked = nil\n\tif err := r.remove(ctx); err != nil { // before"),
 			Check: rows("TestRemovalFails"),
 		},
 		{
@@ -50,21 +54,27 @@ func controlMutants() []Mutant {
 		},
 		{
 			Name: "outbox-unknown-removed", Bug: "a row is removed although it is not known whether it was stored",
-			Edits: edit("outbox/relay", "case row.err == nil:", "case row.err == nil || !isFull(row.err) && !permanent(row.err):"),
+			Edits: edit("outbox/relay", "case row.err == nil:",
+				"case row.err == nil || !isFull(row.err) && !permanent(row.err):"),
 			Check: rows("TestBrokerIsAway"),
 		},
 		{
 			Name: "transaction-halves-first", Bug: "a half is stored before anybody can know of it",
-			Edits: edit("transaction/tx", "	w := driver.Write{Name: openPrefix + tx.t.ID,", "	if _, err := tx.broker.PublishBatch(ctx, halves); err != nil {\n\t\treturn nil, err\n\t}\n\tw := driver.Write{Name: openPrefix + tx.t.ID,"),
+			Edits: edit("transaction/tx", "	w := driver.Write{Name: openPrefix + tx.t.ID,",
+				"	if _, err := tx.broker.PublishBatch(ctx, halves); err != nil {\n\t\treturn nil, err\n\t}\n\tw := "+
+					"driver.Write{Name: openPrefix + tx.t.ID,"),
 			Check: halves("TestProducerIsKilled"),
 		},
 		{
 			Name: "transaction-moved-first", Bug: "halves are moved before the decision is written",
-			Edits: edit("transaction/tx", "	decided, err := tx.decide(ctx, tx.t, to, ByProducer)", "	early := tx.t\n\tearly.State = to\n\t_ = tx.settle(ctx, &early, tx.refs)\n\tdecided, err := tx.decide(ctx, tx.t, to, ByProducer)"),
+			Edits: edit("transaction/tx", "	decided, err := tx.decide(ctx, tx.t, to, ByProducer)",
+				"	early := tx.t\n\tearly.State = to\n\t_ = tx.settle(ctx, &early, tx.refs)\n\tdecided, err := tx.decide(ctx, "+
+					"tx.t, to, ByProducer)"),
 			Check: halves("TestMovedHalfIsLeftAlone"),
 		},
 		{
-			Name: "transaction-part-committed", Bug: "who is not the producer commits without a look whether all halves are there",
+			Name:  "transaction-part-committed",
+			Bug:   "who is not the producer commits without a look whether all halves are there",
 			Edits: edit("transaction/decide", "		if e == nil {", "		if e == nil && h.Topic == \"\" {"),
 			Check: halves("TestPartIsNeverCommitted"),
 		},

@@ -23,7 +23,8 @@ func kafkaMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "commit-past-undone", Bug: "the commit goes beyond what is unfinished",
-			Edits: edit("internal/cluster/commit", "= partition, done.Base, done.Seen, &metadata", "= partition, done.Next, done.Seen, new(string)"),
+			Edits: edit("internal/cluster/commit", "= partition, done.Base, done.Seen, &metadata",
+				"= partition, done.Next, done.Seen, new(string)"),
 			Check: tortureKafka("kill"),
 		},
 		{
@@ -43,12 +44,14 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "retry-not-stored", Bug: "a retry is only in memory, and its offset is done",
-			Edits: edit("internal/consumer/settle", "\ts.store(ctx, work, errs, func(w *settling) *kgo.Record { return w.first })\n", ""),
+			Edits: edit("internal/consumer/settle", "\ts.store(ctx, work, errs, func(w *settling) *kgo.Record { return "+
+				"w.first })\n", ""),
 			Check: tortureKafka("kill"),
 		},
 		{
 			Name: "side-log-not-read", Bug: "a new owner does not restore what the retry log holds",
-			Edits: edit("internal/consumer/partition", "\t\tif it := p.restore(key, r); it != nil {\n\t\t\tp.pending", "\t\tif it := p.restore(key, r); it != nil && it.offset < 0 {\n\t\t\tp.pending"),
+			Edits: edit("internal/consumer/partition", "\t\tif it := p.restore(key, r); it != nil {\n\t\t\tp.pending",
+				"\t\tif it := p.restore(key, r); it != nil && it.offset < 0 {\n\t\t\tp.pending"),
 			Check: tortureKafka("kill"),
 		},
 		{
@@ -78,17 +81,20 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "due-truncated", Bug: "a delay is cut to whole seconds",
-			Edits: edit("internal/delay/delay", "x.due = r.Timestamp.Add(s.After).Add(time.Millisecond)", "x.due = r.Timestamp.Add(s.After.Truncate(time.Second)).Add(time.Millisecond)"),
+			Edits: edit("internal/delay/delay", "x.due = r.Timestamp.Add(s.After).Add(time.Millisecond)",
+				"x.due = r.Timestamp.Add(s.After.Truncate(time.Second)).Add(time.Millisecond)"),
 			Check: tortureKafka("none"),
 		},
 		{
 			Name: "expired-delivered", Bug: "messages live an hour longer than they should",
-			Edits: edit("internal/consumer/item", "it.Msg.PublishedAt.Add(it.Msg.TTL)", "it.Msg.PublishedAt.Add(it.Msg.TTL + time.Hour)"),
+			Edits: edit("internal/consumer/item", "it.Msg.PublishedAt.Add(it.Msg.TTL)",
+				"it.Msg.PublishedAt.Add(it.Msg.TTL + time.Hour)"),
 			Check: tortureKafka("kill"),
 		},
 		{
 			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
-			Edits: edit("internal/publisher/publish", "\t\tif p.Record != nil {\n", "\t\tif p.Record != nil && len(msgs[i].Body)%31 != 7 {\n"),
+			Edits: edit("internal/publisher/publish", "\t\tif p.Record != nil {\n",
+				"\t\tif p.Record != nil && len(msgs[i].Body)%31 != 7 {\n"),
 			Check: tortureKafka("none"),
 		},
 		{
@@ -108,7 +114,9 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "handover-counted", Bug: "what goes to another member in order counts as a lost lease",
-			Edits: edit("internal/consumer/partition", "kind == offsets.MovedPart || kind == offsets.LeasedPart && p.done.Clean:", "kind == offsets.MovedPart:\n\tcase kind == offsets.LeasedPart && p.done.Clean:\n\t\tit.lose(begun)"),
+			Edits: edit("internal/consumer/partition",
+				"kind == offsets.MovedPart || kind == offsets.LeasedPart && p.done.Clean:",
+				"kind == offsets.MovedPart:\n\tcase kind == offsets.LeasedPart && p.done.Clean:\n\t\tit.lose(begun)"),
 			Check: testKafka("TestHandover"),
 		},
 		{
@@ -118,7 +126,8 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "begun-for-ever", Bug: "a delivery counts as begun because an earlier one had",
-			Edits: edit("internal/consumer/settle", "next.After, next.Begun, next.Tail, next.Cause = after, \"\", false,", "next.After, next.Tail, next.Cause = after, false,"),
+			Edits: edit("internal/consumer/settle", "next.After, next.Begun, next.Tail, next.Cause = after, \"\", false,",
+				"next.After, next.Tail, next.Cause = after, false,"),
 			Check: testKafka("TestUnseenLossesDoNotCount"),
 		},
 		{
@@ -128,7 +137,8 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "lost-partition-kept", Bug: "a member goes on committing partitions that went to others: a stale commit",
-			Edits: append(edit("internal/consumer/assign", "\t\tp.lost = true\n", ""), edit("internal/consumer/assign", "\t\tdelete(m.parts, p.id)\n", "")...),
+			Edits: append(edit("internal/consumer/assign", "\t\tp.lost = true\n", ""),
+				edit("internal/consumer/assign", "\t\tdelete(m.parts, p.id)\n", "")...),
 			Check: testKafka("TestStaleCommits"),
 		},
 		{
@@ -137,13 +147,15 @@ func kafkaMutants() []Mutant {
 			Check: testKafka("TestGaps"),
 		},
 		{
-			Name: "end-without-mark", Bug: "what ended in the retry log comes back from the main topic, if that was not committed",
+			Name: "end-without-mark", Bug: "what ended in the retry log comes back from the main topic, if that was not " +
+				"committed",
 			Edits: edit("internal/consumer/ends", "if it.offset >= it.p.passed {", "if it.offset >= 1<<62 {"),
 			Check: testKafka("TestAckAfterRetryIsStored"),
 		},
 		{
 			Name: "handed-out-while-it-goes", Bug: "what is given back because its partition goes is handed out once more",
-			Edits: edit("internal/consumer/queue", "func (q *queue) offer(it *Item) {\n\tif it.p.going {", "func (q *queue) offer(it *Item) {\n\tif it.p.lost {"),
+			Edits: edit("internal/consumer/queue", "func (q *queue) offer(it *Item) {\n\tif it.p.going {",
+				"func (q *queue) offer(it *Item) {\n\tif it.p.lost {"),
 			Check: testKafka("TestHandover"),
 		},
 		{
@@ -157,13 +169,16 @@ func kafkaMutants() []Mutant {
 			Check: testKafkaPart("delay", "TestDelaysOfALapsedOwner"),
 		},
 		{
-			Name: "fired-outside-its-transaction", Bug: "a delayed message is fired before it is stored that it has left, also with transactions: a kill between the two repeats it",
-			Edits: edit("internal/delay/fire", "\tif w.d.cluster.Settings.Transactions {\n\t\tw.storeTogether", "\tif w.d.cluster.Settings.Transactions && ctx == nil {\n\t\tw.storeTogether"),
+			Name: "fired-outside-its-transaction", Bug: "a delayed message is fired before it is stored that it has left, " +
+				"also with transactions: a kill between the two repeats it",
+			Edits: edit("internal/delay/fire", "\tif w.d.cluster.Settings.Transactions {\n\t\tw.storeTogether",
+				"\tif w.d.cluster.Settings.Transactions && ctx == nil {\n\t\tw.storeTogether"),
 			Check: testKafka("TestFiredIsNotFiredAgain"),
 		},
 		{
 			Name: "first-claim-untold", Bug: "an owner that dies before its first commit has never been there",
-			Edits: edit("internal/consumer/subscription", "return it.careful && !it.once || !it.p.begun", "return it.careful && !it.once"),
+			Edits: edit("internal/consumer/subscription", "return it.careful && !it.once || !it.p.begun",
+				"return it.careful && !it.once"),
 			Check: testKafka("TestKillerIsCounted"),
 		},
 		{
@@ -173,11 +188,13 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "drain-unsaid", Bug: "a member that drains keeps its partitions until it leaves",
-			Edits: edit("internal/consumer/balance", "if !draining || meta.ReadFrom(data) != nil {", "if !draining || meta.ReadFrom(data) != nil || true {"),
+			Edits: edit("internal/consumer/balance", "if !draining || meta.ReadFrom(data) != nil {",
+				"if !draining || meta.ReadFrom(data) != nil || true {"),
 			Check: testKafka("TestDrainPassesPartitionsOn"),
 		},
 		{
-			Name: "given-back-untold", Bug: "what was given back and has no room in the last commit comes as if nobody had had it",
+			Name: "given-back-untold", Bug: "what was given back and has no room in the last commit comes as if nobody had " +
+				"had it",
 			Edits: edit("internal/consumer/commit", "\tm.storeUnnamed(ctx, ps)\n", ""),
 			Check: testKafka("TestGivenBackIsTold"),
 		},
@@ -187,7 +204,8 @@ func kafkaMutants() []Mutant {
 			Check: testKafkaPart("consumer", "TestClaimNobodySaw"),
 		},
 		{
-			Name: "lapsed-claim-delivered", Bug: "a claim that waited for a commit is delivered although nobody vouches for the owner any more",
+			Name: "lapsed-claim-delivered", Bug: "a claim that waited for a commit is delivered although nobody vouches for " +
+				"the owner any more",
 			Edits: edit("internal/consumer/subscription", "return c.p.going || !s.m.vouched(now) ||", "return c.p.going ||"),
 			Check: testKafka("TestClaimOfALapsedOwner"),
 		},

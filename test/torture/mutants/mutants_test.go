@@ -68,7 +68,8 @@ func tiny(t *testing.T) string {
 	for name, text := range map[string]string{
 		"go.mod":  "module tiny\n\ngo 1.26\n",
 		"tiny.go": "package tiny\n\nfunc Add(a, b int) int { return a + b }\n",
-		"tiny_test.go": "package tiny\n\nimport \"testing\"\n\nfunc TestLooks(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Error(\"wrong sum\")\n\t}\n}\n\n" +
+		"tiny_test.go": "package tiny\n\nimport \"testing\"\n\nfunc TestLooks(t *testing.T) {\n\tif Add(1, 2) != 3 " +
+			"{\n\t\tt.Error(\"wrong sum\")\n\t}\n}\n\n" +
 			"func TestSleeps(t *testing.T) { Add(1, 2) }\n\nfunc TestFails(t *testing.T) { t.Fail() }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -82,9 +83,11 @@ func TestHunt(t *testing.T) {
 	t.Parallel()
 	dir := tiny(t)
 	plant := func(search, replace, run string) Mutant {
-		return Mutant{Name: "m", Edits: []overlay.Edit{{File: "tiny.go", Search: search, Replace: replace}}, Check: Check{Package: ".", Run: run}}
+		return Mutant{Name: "m", Edits: []overlay.Edit{{File: "tiny.go", Search: search, Replace: replace}},
+			Check: Check{Package: ".", Run: run}}
 	}
-	if evidence, err := plant("a + b", "a - b", "TestLooks").Hunt(t.Context(), dir); err != nil || evidence != "wrong sum" {
+	if evidence, err := plant("a + b", "a - b", "TestLooks").Hunt(t.Context(), dir); err != nil ||
+		evidence != "wrong sum" {
 		t.Errorf("a bug that a test sees: %q %v", evidence, err)
 	}
 	if _, err := plant("a + b", "a - b", "TestSleeps").Hunt(t.Context(), dir); !errors.Is(err, ErrSurvived) {
@@ -97,7 +100,8 @@ func TestHunt(t *testing.T) {
 		t.Errorf("a mutant that does not fit: %v", err)
 	}
 	for run, sound := range map[string]bool{"TestLooks": true, "TestFails": false, "TestNone": false} {
-		if err := (Check{Package: ".", Run: run}).Sound(t.Context(), dir); (err == nil) != sound || err != nil && !errors.Is(err, ErrBroken) {
+		if err := (Check{Package: ".", Run: run}).Sound(t.Context(), dir); (err == nil) != sound || err != nil &&
+			!errors.Is(err, ErrBroken) {
 			t.Errorf("check %s: %v", run, err)
 		}
 	}

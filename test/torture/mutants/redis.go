@@ -15,7 +15,8 @@ func tortureServers(run string) Check {
 	return Check{Package: "./test/torture/rig", Run: "TestRedisTorture/" + run + "$", Tags: "torture"}
 }
 
-// redisMutants are the same bugs in the scripts of the Redis driver, and those of the worker where a server is far away.
+// redisMutants are the same bugs in the scripts of the Redis driver, and those of the worker where a server is far
+// away.
 func redisMutants() []Mutant {
 	lua := func(file, search, replace string) []overlay.Edit {
 		return []overlay.Edit{{File: "driver/redis/lua/" + file + ".lua", Search: search, Replace: replace}}
@@ -23,32 +24,39 @@ func redisMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "synced-too-late", Bug: "the file of the server ends seconds before what it must have synced",
-			Edits: []overlay.Edit{{File: "test/torture/rig/redisfiles.go", Search: "min(then.Size()+torn, now.Size())", Replace: "min(then.Size()/4+torn, now.Size())"}},
+			Edits: []overlay.Edit{{File: "test/torture/rig/redisfiles.go", Search: "min(then.Size()+torn, now.Size())",
+				Replace: "min(then.Size()/4+torn, now.Size())"}},
 			Check: tortureServers("power-cut"),
 		},
 		{
 			Name: "outcome-overtakes", Bug: "an outcome stands although one of its key before it, in the same call, was refused",
-			Edits: []overlay.Edit{{File: "driver/redis/settle.go", Search: "\t\tif err == nil {\n\t\t\terr = behind.Refuse(ss[i].Delivery)\n\t\t}\n", Replace: ""}},
+			Edits: []overlay.Edit{{File: "driver/redis/settle.go", Search: "\t\tif err == nil {\n\t\t\terr = " +
+				"behind.Refuse(ss[i].Delivery)\n\t\t}\n", Replace: ""}},
 			Check: Check{Package: "./driver/redis", Run: "TestNoOutcomeOvertakesARefusedOne"},
 		},
 		{
 			Name: "second-signal-ends", Bug: "a second SIGTERM ends a process that drains",
-			Edits: []overlay.Edit{{File: "test/torture/child/child.go", Search: "\tdefer stop()\n\treturn o.run(ctx, stdin)", Replace: "\tcontext.AfterFunc(ctx, stop)\n\treturn o.run(ctx, stdin)"}},
+			Edits: []overlay.Edit{{File: "test/torture/child/child.go", Search: "\tdefer stop()\n\treturn o.run(ctx, stdin)",
+				Replace: "\tcontext.AfterFunc(ctx, stop)\n\treturn o.run(ctx, stdin)"}},
 			Check: tortureServers("term-twice"),
 		},
 		{
 			Name: "no-file-no-worker", Bug: "a worker that can open no connection does not try again",
-			Edits: []overlay.Edit{{File: "worker/fetcher.go", Search: "\t\t\tc.e.setHealth(c, Reconnecting, err)\n\t\t\tdelay.sleep(ctx)\n", Replace: "\t\t\t<-ctx.Done()\n"}},
+			Edits: []overlay.Edit{{File: "worker/fetcher.go", Search: "\t\t\tc.e.setHealth(c, Reconnecting, " +
+				"err)\n\t\t\tdelay.sleep(ctx)\n", Replace: "\t\t\t<-ctx.Done()\n"}},
 			Check: tortureServers("few-files"),
 		},
 		{
 			Name: "storm-is-the-end", Bug: "a worker whose connection breaks does not try again",
-			Edits: []overlay.Edit{{File: "worker/fetcher.go", Search: "\t\t\tc.e.setHealth(c, Reconnecting, err)\n\t\t\tdelay.sleep(ctx)\n", Replace: "\t\t\t<-ctx.Done()\n"}},
+			Edits: []overlay.Edit{{File: "worker/fetcher.go", Search: "\t\t\tc.e.setHealth(c, Reconnecting, " +
+				"err)\n\t\t\tdelay.sleep(ctx)\n", Replace: "\t\t\t<-ctx.Done()\n"}},
 			Check: tortureServers("storm"),
 		},
 		{
-			Name: "stored-form-changed", Bug: "the stored form of a message is another one, and says so, and nobody reads the old one",
-			Edits: []overlay.Edit{{File: "internal/envelope/envelope.go", Search: "const Version = 1\n", Replace: "const Version = 2\n"}},
+			Name: "stored-form-changed", Bug: "the stored form of a message is another one, and says so, and nobody reads the " +
+				"old one",
+			Edits: []overlay.Edit{{File: "internal/envelope/envelope.go", Search: "const Version = 1\n",
+				Replace: "const Version = 2\n"}},
 			Check: tortureServers("upgrade"),
 		},
 		{
@@ -68,7 +76,8 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "split-not-found", Bug: "a settlement looks only where the lease was before an extension that is under way",
-			Edits: lua("leases", "then return l end\n  for _, other in ipairs(leases_of(o, claim_of(token))) do\n", "then return l end\n  for _, other in ipairs({}) do\n"),
+			Edits: lua("leases", "then return l end\n  for _, other in ipairs(leases_of(o, claim_of(token))) do\n",
+				"then return l end\n  for _, other in ipairs({}) do\n"),
 			Check: Check{Package: "./driver/redis", Run: "TestCallsCrossAnExtend"},
 		},
 		{
@@ -78,7 +87,8 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "dedup-before-success", Bug: "a dedup id is remembered before the message is accepted",
-			Edits: lua("storing", "      if text then refused = true end\n", "      if text then refused = true end\n      if dedup then call('HSET', DEDUP, dedup, (soon + window) .. ' 1 ' .. id) end\n"),
+			Edits: lua("storing", "      if text then refused = true end\n", "      if text then refused = true end\n      if "+
+				"dedup then call('HSET', DEDUP, dedup, (soon + window) .. ' 1 ' .. id) end\n"),
 			Check: onRedis("dedup/not_of_a_refused"),
 		},
 		{
@@ -148,7 +158,8 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "lease-too-short", Bug: "a first lease ends at half its time",
-			Edits: lua("claiming", "till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + ARGV[4]\n", "till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + floor(ARGV[4] / 2)\n"),
+			Edits: lua("claiming", "till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + ARGV[4]\n",
+				"till = instance .. '\\n' .. table.concat(items, '\\n'), {}, soon + floor(ARGV[4] / 2)\n"),
 			Check: onRedis("lease/expiry_redelivers"),
 		},
 		{
@@ -172,7 +183,8 @@ func redisMutants() []Mutant {
 			Check: onRedis("retry"),
 		},
 		{
-			Name: "repeat-not-recognised", Bug: "a settlement that is sent again, because its answer was lost, is carried out again",
+			Name: "repeat-not-recognised", Bug: "a settlement that is sent again, because its answer was lost, is carried out " +
+				"again",
 			Edits: lua("settling", "  if not before then return nil end\n", "  if before or not before then return nil end\n"),
 			Check: Check{Package: "./driver/redis", Run: "TestEveryScriptCanBeRepeated"},
 		},
@@ -187,23 +199,27 @@ func redisMutants() []Mutant {
 			Check: Check{Package: "./driver/redis", Run: "TestExchangeNeedsRoom"},
 		},
 		{
-			Name: "exchange-wakes-nobody", Bug: "what a settlement lets go is announced to nobody when it claims something itself",
+			Name: "exchange-wakes-nobody", Bug: "what a settlement lets go is announced to nobody when it claims something " +
+				"itself",
 			Edits: lua("exchange", "if woken and call", "if false and call"),
 			Check: Check{Package: "./driver/redis", Run: "TestExchangeWakesOthers"},
 		},
 		{
 			Name: "refusal-ends-lease", Bug: "a call that the server refused for a moment is taken for a lease that is lost",
-			Edits: []overlay.Edit{{File: "internal/redisconn/errors.go", Search: "\t\t\tkind := driver.ErrNotApplied\n", Replace: "\t\t\tkind := driver.ErrLeaseLost\n"}},
+			Edits: []overlay.Edit{{File: "internal/redisconn/errors.go", Search: "\t\t\tkind := driver.ErrNotApplied\n",
+				Replace: "\t\t\tkind := driver.ErrLeaseLost\n"}},
 			Check: tortureRedis("refused"),
 		},
 		{
 			Name: "renewer-stopped", Bug: "the worker does not renew its leases",
-			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(ctx, ds)\n", Replace: "\terrs := make([]error, len(ds))\n"}},
+			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(ctx, ds)\n",
+				Replace: "\terrs := make([]error, len(ds))\n"}},
 			Check: tortureRedis("slow-handler"),
 		},
 		{
 			Name: "renewer-starved", Bug: "a worker that hardly runs does not renew its leases",
-			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(ctx, ds)\n", Replace: "\terrs := make([]error, len(ds))\n"}},
+			Edits: []overlay.Edit{{File: "worker/renewer.go", Search: "\terrs := c.conn.Extend(ctx, ds)\n",
+				Replace: "\terrs := make([]error, len(ds))\n"}},
 			Check: tortureServers("little-cpu"),
 		},
 		{
@@ -213,7 +229,8 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "client-clock", Bug: "the worker reckons the age of a message with its own clock",
-			Edits: []overlay.Edit{{File: "worker/retrier.go", Search: "d.ClaimedAt.Sub(d.PublishedAt)", Replace: "time.Since(d.PublishedAt)"}},
+			Edits: []overlay.Edit{{File: "worker/retrier.go", Search: "d.ClaimedAt.Sub(d.PublishedAt)",
+				Replace: "time.Since(d.PublishedAt)"}},
 			Check: tortureRedis("clock"),
 		},
 	}

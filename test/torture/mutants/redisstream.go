@@ -2,15 +2,16 @@ package mutants
 
 import "github.com/ferrymq/ferry/test/torture/overlay"
 
-// onStreams runs cases of the conformance suite on a real server, ofStreams a test of the driver itself, tortureStreams one run of the
-// torture smoke.
+// onStreams runs cases of the conformance suite on a real server, ofStreams a test of the driver itself, tortureStreams
+// one run of the torture smoke.
 func onStreams(cases string) Check { return ofStreams("TestDriver$/" + cases) }
 func ofStreams(test string) Check  { return Check{Package: "./driver/redisstream", Run: test} }
 func tortureStreams(run string) Check {
 	return Check{Package: "./test/torture/rig", Run: "TestRedisStreamSmoke/" + run + "$"}
 }
 
-// redisStreamMutants are the same bugs in the scripts of the Redis Streams driver, and those of its partitions and their owners.
+// redisStreamMutants are the same bugs in the scripts of the Redis Streams driver, and those of its partitions and
+// their owners.
 func redisStreamMutants() []Mutant {
 	lua := func(file, search, replace string) []overlay.Edit {
 		return []overlay.Edit{{File: "driver/redisstream/lua/" + file + ".lua", Search: search, Replace: replace}}
@@ -23,7 +24,8 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
-			Edits: lua("fan", "  local id = call('XADD', ", "  local id = string.sub(name, -2) == '07' and '1-1' or call('XADD', "),
+			Edits: lua("fan", "  local id = call('XADD', ", "  local id = string.sub(name, -2) == '07' and '1-1' or "+
+				"call('XADD', "),
 			Check: tortureStreams("none"),
 		},
 		{
@@ -37,23 +39,28 @@ func redisStreamMutants() []Mutant {
 			Check: ofStreams("TestLapsedLeaseIsRefused"),
 		},
 		{
-			Name: "plain-token-not-checked", Bug: "an acknowledgement of plain messages is accepted from one who held them before",
-			Edits: lua("ack", "    if not v or v ~= bare and string.find(v, bare, 1, true) ~= 1 or odd[i]", "    v = v or bare\n    if odd[i]"),
+			Name: "plain-token-not-checked",
+			Bug:  "an acknowledgement of plain messages is accepted from one who held them before",
+			Edits: lua("ack", "    if not v or v ~= bare and string.find(v, bare, 1, true) ~= 1 or odd[i]",
+				"    v = v or bare\n    if odd[i]"),
 			Check: ofStreams("TestEndedDeliveryIsRefused"),
 		},
 		{
 			Name: "outcome-overtakes", Bug: "an outcome stands although one of its key before it, in the same call, was refused",
-			Edits: []overlay.Edit{{File: "driver/redisstream/settle.go", Search: "errs[i] = behind.Refuse(ss[i].Delivery)\n\t\t\t\treturn", Replace: "return"}},
+			Edits: []overlay.Edit{{File: "driver/redisstream/settle.go",
+				Search: "errs[i] = behind.Refuse(ss[i].Delivery)\n\t\t\t\treturn", Replace: "return"}},
 			Check: ofStreams("TestNoOutcomeOvertakesARefusedOne"),
 		},
 		{
 			Name: "stale-owner-claims", Bug: "a claim does not ask who owns the partition",
-			Edits: lua("gate", "if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then", "if not owner[1] then"),
+			Edits: lua("gate", "if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then",
+				"if not owner[1] then"),
 			Check: ofStreams("TestStaleOwnerIsRefused"),
 		},
 		{
 			Name: "read-not-fenced", Bug: "an owner that was paused reads what is not its own any more",
-			Edits: []overlay.Edit{{File: "driver/redisstream/read.go", Search: `p.Do(ctx, "WATCH", `, Replace: `p.Do(ctx, "EXISTS", `}},
+			Edits: []overlay.Edit{{File: "driver/redisstream/read.go", Search: `p.Do(ctx, "WATCH", `,
+				Replace: `p.Do(ctx, "EXISTS", `}},
 			Check: ofStreams("TestOwnerPausedBeforeItReads"),
 		},
 		{
@@ -123,12 +130,14 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "drain-keeps-partitions", Bug: "a member that drains keeps what it owns until it closes",
-			Edits: lua("own", "  if wants or not owner[4] and not drains then epoch", "  if wants or drains or not owner[4] then epoch"),
+			Edits: lua("own", "  if wants or not owner[4] and not drains then epoch",
+				"  if wants or drains or not owner[4] then epoch"),
 			Check: ofStreams("TestDrainGivesUpEveryPartition"),
 		},
 		{
 			Name: "drain-is-planned-with", Bug: "partitions are planned for a member that drains",
-			Edits: lua("own", "  if not leaving or not call('ZSCORE', of(g, 'leaving'), m) then staying", "  if true then staying"),
+			Edits: lua("own", "  if not leaving or not call('ZSCORE', of(g, 'leaving'), m) then staying",
+				"  if true then staying"),
 			Check: ofStreams("TestDrainGivesUpEveryPartition"),
 		},
 		{
@@ -138,7 +147,8 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "release-to-tail", Bug: "a released message goes behind all others",
-			Edits: lua("settle", "        if tail then s.p, s.n = place(), now end\n", "        if tail or outcome == 'l' then s.p, s.n = place(), now end\n"),
+			Edits: lua("settle", "        if tail then s.p, s.n = place(), now end\n",
+				"        if tail or outcome == 'l' then s.p, s.n = place(), now end\n"),
 			Check: onStreams("release/to_the_head"),
 		},
 		{

@@ -46,7 +46,8 @@ func spoolMutants() []Mutant {
 			Check: check("TestABrokerThatIsAwayIsTriedOnceASecond"),
 		},
 		{
-			Name: "spool-bounded-batch", Bug: "several messages of a key go to a bounded topic in one call, and a later one finds room",
+			Name: "spool-bounded-batch", Bug: "several messages of a key go to a bounded topic in one call, and a later one " +
+				"finds room",
 			Edits: edit("drain", "careful := r.bounded || r.full > 0", "careful := r.full > time.Hour"),
 			Check: check("TestABoundedTopic"),
 		},

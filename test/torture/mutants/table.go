@@ -17,7 +17,8 @@ func torture(fault string) Check {
 // Brokers are those that bugs are planted for.
 func Brokers() []string { return []string{"memory", "redis", "redisstream", "kafka"} }
 
-// For returns every mutant of a broker, nil if there is no such broker. Keep the searches short: they follow the sources.
+// For returns every mutant of a broker, nil if there is no such broker. Keep the searches short: they follow the
+// sources.
 func For(broker string) []Mutant {
 	switch broker {
 	case "memory":
@@ -34,7 +35,8 @@ func For(broker string) []Mutant {
 
 // quick are mutants that are found within seconds, for each broker: they are part of `make test`.
 var quick = map[string][]string{
-	"memory":      {"lease-not-checked", "release-to-tail", "retry-burns-nothing", "unseen-loss-counted", "count-not-taken-back", "unique-freed-by-one-group", "spool-overtaken"},
+	"memory": {"lease-not-checked", "release-to-tail", "retry-burns-nothing", "unseen-loss-counted",
+		"count-not-taken-back", "unique-freed-by-one-group", "spool-overtaken"},
 	"redis":       {"lease-not-checked", "release-to-tail", "dead-letter-dropped"},
 	"redisstream": {"release-to-tail", "dead-letter-dropped"},
 	"kafka":       {"gap-stall", "vouched-by-rebalance", "kv-clocks-of-leaders", "kv-snapshot-off-by-one"},
@@ -56,7 +58,8 @@ func Quick() []Mutant {
 
 // releasedEarly is a bug of the scheduler, which memory, disk and Kafka share.
 func releasedEarly() []overlay.Edit {
-	return []overlay.Edit{{File: "internal/scheduler/chain.go", Search: "\tif c.held > 0 || c.head == nil ||", Replace: `	for n := c.head; n != nil && c.held == 0; n = n.keyNext {
+	return []overlay.Edit{{File: "internal/scheduler/chain.go", Search: "\tif c.held > 0 || c.head == nil ||",
+		Replace: `	for n := c.head; n != nil && c.held == 0; n = n.keyNext {
 		if n.ready() {
 			return n
 		}
@@ -73,7 +76,8 @@ func memoryMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "ack-before-store", Bug: "a publish is acknowledged, and some messages are then not stored",
-			Edits: edit(engine+"publish.go", "\tt.store(e, now)\n\treturn driver.Receipt", "\tif len(e.body)%31 != 7 {\n\t\tt.store(e, now)\n\t}\n\treturn driver.Receipt"),
+			Edits: edit(engine+"publish.go", "\tt.store(e, now)\n\treturn driver.Receipt",
+				"\tif len(e.body)%31 != 7 {\n\t\tt.store(e, now)\n\t}\n\treturn driver.Receipt"),
 			Check: torture("none"),
 		},
 		{
@@ -94,12 +98,14 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "retry-to-every-group", Bug: "a retry is stored again in the topic, so that every group gets it",
-			Edits: edit(engine+"settle.go", "\t\tg.retry(it, o, now)", "\t\tg.stats.Dropped++\n\t\tg.finish(it, gone, now)\n\t\ts.t.store(s.e.newEntry(it.e.message(s.t.name, it.e), now), now)"),
+			Edits: edit(engine+"settle.go", "\t\tg.retry(it, o, now)", "\t\tg.stats.Dropped++\n\t\tg.finish(it, gone, "+
+				"now)\n\t\ts.t.store(s.e.newEntry(it.e.message(s.t.name, it.e), now), now)"),
 			Check: conformance("groups/retry_belongs_to_one"),
 		},
 		{
 			Name: "dedup-before-success", Bug: "a dedup id is remembered before the message is accepted",
-			Edits: edit(engine+"publish.go", "\tif err := t.room(e, 1, e.size()); err != nil {", "\tt.known.note(e, now)\n\tif err := t.room(e, 1, e.size()); err != nil {"),
+			Edits: edit(engine+"publish.go", "\tif err := t.room(e, 1, e.size()); err != nil {",
+				"\tt.known.note(e, now)\n\tif err := t.room(e, 1, e.size()); err != nil {"),
 			Check: conformance("dedup/not_of_a_refused"),
 		},
 		{
@@ -114,7 +120,8 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "release-to-tail", Bug: "a released message goes behind all others",
-			Edits: edit(engine+"settle.go", "\t\tit.cause = driver.CauseReleased\n", "\t\tit.cause = driver.CauseReleased\n\t\tit.Place = g.t.nextPlace()\n"),
+			Edits: edit(engine+"settle.go", "\t\tit.cause = driver.CauseReleased\n",
+				"\t\tit.cause = driver.CauseReleased\n\t\tit.Place = g.t.nextPlace()\n"),
 			Check: conformance("release/to_the_head"),
 		},
 		{
@@ -134,7 +141,8 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "counter-not-decremented", Bug: "a message that waits for a retry still counts as in flight",
-			Edits: edit(engine+"transitions.go", "\tg.count[from]--\n", "\tif from != inflight || to != waiting {\n\t\tg.count[from]--\n\t}\n"),
+			Edits: edit(engine+"transitions.go", "\tg.count[from]--\n",
+				"\tif from != inflight || to != waiting {\n\t\tg.count[from]--\n\t}\n"),
 			Check: torture("fail-handler"),
 		},
 		{
@@ -144,17 +152,20 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "redelivery-burns-attempt", Bug: "a lost lease counts as a failed attempt",
-			Edits: edit(engine+"losses.go", "\tit.cause = driver.CauseLeaseExpired\n", "\tit.cause = driver.CauseLeaseExpired\n\tit.failures++\n"),
+			Edits: edit(engine+"losses.go", "\tit.cause = driver.CauseLeaseExpired\n",
+				"\tit.cause = driver.CauseLeaseExpired\n\tit.failures++\n"),
 			Check: torture("kill-consumer"),
 		},
 		{
 			Name: "loss-not-counted", Bug: "a lost lease counts nothing, so that a killer message lives for ever",
-			Edits: edit(engine+"losses.go", "\t\tit.lost = min(it.lost, math.MaxUint16-1) + 1\n", "\t\tit.lost = min(it.lost, math.MaxUint16-1)\n"),
+			Edits: edit(engine+"losses.go", "\t\tit.lost = min(it.lost, math.MaxUint16-1) + 1\n",
+				"\t\tit.lost = min(it.lost, math.MaxUint16-1)\n"),
 			Check: torture("kill-consumer"),
 		},
 		{
 			Name: "unseen-loss-counted", Bug: "every lost lease counts, so that what no handler saw dies of it",
-			Edits: edit(engine+"losses.go", "\tif !it.is(leaseLost) || begun {\n", "\tif !it.is(leaseLost) || begun || it.is(leaseLost) {\n"),
+			Edits: edit(engine+"losses.go", "\tif !it.is(leaseLost) || begun {\n",
+				"\tif !it.is(leaseLost) || begun || it.is(leaseLost) {\n"),
 			Check: conformance("begin/unseen_losses_do_not_count"),
 		},
 		{

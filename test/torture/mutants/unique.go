@@ -11,7 +11,8 @@ func uniqueMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "unique-freed-by-one-group", Bug: "the first group that settles a unique message frees its id",
-			Edits: edit("internal/unique/settle", "if len(all) == 0 || len(all) == 1 && all[0] == t.settled.group {", "if len(all) >= 0 {"),
+			Edits: edit("internal/unique/settle", "if len(all) == 0 || len(all) == 1 && all[0] == t.settled.group {",
+				"if len(all) >= 0 {"),
 			Check: check("TestEveryGroupCounts"),
 		},
 		{

@@ -49,7 +49,8 @@ func (o *Overlay) Apply(e Edit) error {
 		text = string(source)
 	}
 	if n := strings.Count(text, e.Search); n != 1 || e.Search == "" {
-		return fmt.Errorf("overlay: the search text occurs %d times in %s, not once; the source has moved on, mend the edit:\n%s", n, e.File, e.Search)
+		return fmt.Errorf("overlay: the search text occurs %d times in %s, not once; the source has moved on, mend the "+
+			"edit:\n%s", n, e.File, e.Search)
 	}
 	o.files[path] = strings.Replace(text, e.Search, e.Replace, 1)
 	return nil

@@ -92,7 +92,8 @@ func TestEditsThatNoLongerFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, search := range []string{"not there", "fmt.Println", ""} {
-		if err := o.Apply(Edit{File: "main.go", Search: search, Replace: "x"}); err == nil || !strings.Contains(err.Error(), "mend the edit") {
+		if err := o.Apply(Edit{File: "main.go", Search: search, Replace: "x"}); err == nil ||
+			!strings.Contains(err.Error(), "mend the edit") {
 			t.Errorf("search for %q: %v", search, err)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"strconv"
 )
 
-// Make returns the body of one message: its sequence within its key, then random bytes, which no store can compress away.
+// Make returns the body of one message: its sequence within its key, then random bytes, which no store can compress
+// away.
 func Make(seq int64, size int, random *rand.Rand) []byte {
 	body := append(strconv.AppendInt(nil, seq, 10), '|')
 	for len(body) < size {

@@ -12,9 +12,11 @@ var both = []string{consumer, producer}
 // handlers are the actions that any broker has: they are about handlers, and excuse nothing.
 func handlers() schedule.Actions {
 	return schedule.Actions{
-		"slow":  {Roles: []string{consumer}, Lasting: true, Value: "a duration", Help: "a few handlers take this long"},
-		"fail":  {Roles: []string{consumer}, Lasting: true, Value: "a share between 0 and 1", Help: "this share of handlers fails"},
-		"panic": {Roles: []string{consumer}, Lasting: true, Value: "a share between 0 and 1", Help: "this share of handlers panics"},
+		"slow": {Roles: []string{consumer}, Lasting: true, Value: "a duration", Help: "a few handlers take this long"},
+		"fail": {Roles: []string{consumer}, Lasting: true, Value: "a share between 0 and 1",
+			Help: "this share of handlers fails"},
+		"panic": {Roles: []string{consumer}, Lasting: true, Value: "a share between 0 and 1",
+			Help: "this share of handlers panics"},
 	}
 }
 
@@ -26,7 +28,8 @@ func signals(roles ...string) schedule.Actions {
 		"stop": {Roles: roles, Lasting: true, Help: "SIGSTOP, then SIGCONT"},
 
 		termTwice: {Roles: roles, Value: "a duration", Help: "SIGTERM, and once more so much later; it is started again"},
-		termKill:  {Roles: roles, Value: "a duration", Help: "SIGTERM, and kill -9 so much later, if it is still there; it is started again"},
+		termKill: {Roles: roles, Value: "a duration", Help: "SIGTERM, and kill -9 so much later, if it is still there; it " +
+			"is started again"},
 	}
 }
 
@@ -40,7 +43,8 @@ const termTwice = "term-twice"
 func seams() schedule.Actions {
 	return schedule.Actions{
 		"lose-renewals": {Roles: []string{consumer}, Lasting: true, Help: "its leases are not renewed"},
-		"clock":         {Roles: []string{consumer}, Lasting: true, Value: "an offset such as 1h", Help: "the broker's clock is this far from its own"},
+		"clock": {Roles: []string{consumer}, Lasting: true, Value: "an offset such as 1h",
+			Help: "the broker's clock is this far from its own"},
 	}
 }
 
@@ -55,10 +59,12 @@ func calls() schedule.Actions {
 // network is what the proxy in front of a process can do.
 func network() schedule.Actions {
 	return schedule.Actions{
-		string(proxy.Cut):          {Roles: both, Lasting: true, Help: "its connections are reset, new ones too"},
-		string(proxy.BlackHole):    {Roles: both, Lasting: true, Help: "nothing passes, and nobody is told"},
-		string(proxy.Latency):      {Roles: both, Lasting: true, Value: "a duration", Help: "everything is delayed, each way"},
-		string(proxy.Throttle):     {Roles: both, Lasting: true, Value: "a duration", Help: "a KiB takes this long, each way"},
+		string(proxy.Cut):       {Roles: both, Lasting: true, Help: "its connections are reset, new ones too"},
+		string(proxy.BlackHole): {Roles: both, Lasting: true, Help: "nothing passes, and nobody is told"},
+		string(proxy.Latency): {Roles: both, Lasting: true, Value: "a duration",
+			Help: "everything is delayed, each way"},
+		string(proxy.Throttle): {Roles: both, Lasting: true, Value: "a duration",
+			Help: "a KiB takes this long, each way"},
 		string(proxy.LoseRequests): {Roles: both, Lasting: true, Help: "nothing passes to the server"},
 		string(proxy.LoseReplies):  {Roles: both, Lasting: true, Help: "nothing passes from the server"},
 		string(proxy.ResetReply):   {Roles: both, Lasting: true, Help: "connections are reset in the middle of a reply"},

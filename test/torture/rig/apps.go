@@ -12,8 +12,8 @@ import (
 	"github.com/ferrymq/ferry/open"
 )
 
-// appStage is for a broker that only one process can own: that process has the producers and the consumers in it, and is
-// killed as a whole. Nobody can look into the broker while it runs.
+// appStage is for a broker that only one process can own: that process has the producers and the consumers in it, and
+// is killed as a whole. Nobody can look into the broker while it runs.
 type appStage struct {
 	o    Options
 	bin  string

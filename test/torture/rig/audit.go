@@ -32,7 +32,8 @@ func audit(ctx context.Context, d driver.Driver, log *history.Writer) error {
 		return fmt.Errorf("audit: %w", err)
 	}
 	for _, p := range report.Problems {
-		log.Record(history.Event{Kind: history.KindProblem, Topic: Topic, Group: p.Group, ID: p.ID, Note: p.Kind + ": " + p.Text})
+		log.Record(history.Event{Kind: history.KindProblem, Topic: Topic, Group: p.Group, ID: p.ID,
+			Note: p.Kind + ": " + p.Text})
 	}
 	return nil
 }
@@ -45,7 +46,8 @@ func list(ctx context.Context, d driver.Driver, log *history.Writer, q driver.Qu
 			return fmt.Errorf("audit: listing %s of group %q: %w", q.State, q.Group, err)
 		}
 		for i := range page.Entries {
-			e := history.Event{Kind: history.KindListed, Topic: Topic, Group: q.Group, State: string(q.State), ID: "not decodable"}
+			e := history.Event{Kind: history.KindListed, Topic: Topic, Group: q.Group, State: string(q.State),
+				ID: "not decodable"}
 			if m := page.Entries[i].Message; m != nil {
 				e.ID = m.ID
 			}

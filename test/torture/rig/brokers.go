@@ -49,16 +49,22 @@ type pace struct {
 func brokers() map[string]broker {
 	processes := together(handlers(), seams(), signals(both...), limitActions(both...), network())
 	single := broker{
-		actions: together(processes, serverActions(), crashActions(), limitActions(consumer, producer, server)), roles: both, nodes: 1,
-		setups: []string{setupEverySecond, setupAlways, setupBigFile, setupClock, setupLittleMemory, setupManyClients, setupOlder, setupPower, setupRESP2}, open: openRedis,
+		actions: together(processes, serverActions(), crashActions(), limitActions(consumer, producer, server)), roles: both,
+		nodes: 1,
+		setups: []string{setupEverySecond, setupAlways, setupBigFile, setupClock, setupLittleMemory, setupManyClients,
+			setupOlder, setupPower, setupRESP2}, open: openRedis,
 	}
 	sentinel := broker{
 		actions: together(processes, serverActions(), failoverActions()), roles: both, nodes: 2,
-		setups: []string{setupEverySecond, setupLittleMemory, setupManyClients, setupOlder, setupRESP2, setupNamespaces}, open: openSentinel,
+		setups: []string{setupEverySecond, setupLittleMemory, setupManyClients, setupOlder, setupRESP2, setupNamespaces},
+		open:   openSentinel,
 	}
 	kafka := broker{
-		actions: together(processes, brokerActions(), operatorActions(), limitActions(consumer, producer, server)), roles: both, nodes: 1, setups: []string{setupSessions, setupKept, setupLittleMemory, setupManyClients, setupOlder, setupSmallDisk}, open: openKafka(1),
-		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat, commits: kafkaCommits, clock: kafkaClock, crowd: producer},
+		actions: together(processes, brokerActions(), operatorActions(), limitActions(consumer, producer, server)),
+		roles:   both, nodes: 1, setups: []string{setupSessions, setupKept, setupLittleMemory, setupManyClients, setupOlder,
+			setupSmallDisk}, open: openKafka(1),
+		pace: pace{lease: kafkaSession, recoverIn: kafkaRecovers, least: kafkaLeast, heartbeat: kafkaHeartbeat,
+			commits: kafkaCommits, clock: kafkaClock, crowd: producer},
 	}
 	kafkas := kafka
 	kafkas.nodes, kafkas.open = 3, openKafka(3)
@@ -68,12 +74,14 @@ func brokers() map[string]broker {
 	cluster := sentinel // what is said of the others holds for it too
 	cluster.nodes, cluster.open = 6, openCluster
 	cluster.actions = together(cluster.actions, migrationActions())
-	remote := broker{actions: together(processes, gatewayActions()), roles: both, nodes: 1, setups: []string{setupGateway}, open: openGateway(redisBehind)}
+	remote := broker{actions: together(processes, gatewayActions()), roles: both, nodes: 1, setups: []string{setupGateway},
+		open: openGateway(redisBehind)}
 	remoteDisk := remote
 	remoteDisk.open, remoteDisk.leasesDie = openGateway(diskBehind), true
 	return map[string]broker{
 		"memory": {
-			actions: together(handlers(), seams(), signals(both...), calls(), operatorActions()), roles: both, inside: true, setups: []string{setupKept},
+			actions: together(handlers(), seams(), signals(both...), calls(), operatorActions()), roles: both, inside: true,
+			setups: []string{setupKept},
 			open: func(ctx context.Context, o Options) (stage, error) {
 				d, err := memory.New(ctx, memory.Options{})
 				if err != nil {
@@ -119,7 +127,8 @@ func lookup(name string) (broker, error) {
 	}
 	scheme, _, isURL := strings.Cut(name, "://")
 	if !isURL || scheme == "memory" || scheme == "disk" {
-		return broker{}, fmt.Errorf("no broker %q; there are %s, or the URL of a server that runs", name, strings.Join(Brokers(), ", "))
+		return broker{}, fmt.Errorf("no broker %q; there are %s, or the URL of a server that runs", name,
+			strings.Join(Brokers(), ", "))
 	}
 	actions := together(handlers(), seams(), signals(both...))
 	if !strings.Contains(name, ",") { // otherwise its addresses are learned from the servers, past any proxy

@@ -45,7 +45,8 @@ func newCast(s stage, log *history.Writer, o Options, b broker) *cast {
 	c := &cast{stage: s, log: log, seed: o.Seed, slots: map[string][]*slot{}, mayEnd: o.Fault.MayEnd}
 	for _, role := range b.roles {
 		for i := range b.count(o)[role] {
-			c.slots[role] = append(c.slots[role], &slot{role: role, number: i + 1, leaving: make(chan struct{}), occupied: make(chan struct{}), left: make(chan struct{})})
+			c.slots[role] = append(c.slots[role], &slot{role: role, number: i + 1, leaving: make(chan struct{}),
+				occupied: make(chan struct{}), left: make(chan struct{})})
 		}
 	}
 	if b.owned { // the consumers live in the app
@@ -131,8 +132,8 @@ func (c *cast) dismiss(role string) { c.sayFarewell(role, process.terminate, fal
 // errEnding is a process that was told to end before: it does not hear a farewell any more.
 var errEnding = errors.New("the process ends already")
 
-// sayFarewell asks every process of a role to end in its own way. Where none lives, or the one that does ends already, one
-// more is started if it must hear it.
+// sayFarewell asks every process of a role to end in its own way. Where none lives, or the one that does ends already,
+// one more is started if it must hear it.
 func (c *cast) sayFarewell(role string, farewell func(process) error, heard bool) {
 	for _, s := range c.slots[role] {
 		if err := s.leave(farewell, heard); err != nil {

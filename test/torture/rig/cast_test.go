@@ -37,7 +37,8 @@ func (p *life) drain() error {
 	return nil
 }
 
-// TestWhoEndsHearsNoFarewell lets a run end while its process ends by a fault: what must be heard is said to the next life.
+// TestWhoEndsHearsNoFarewell lets a run end while its process ends by a fault: what must be heard is said to the next
+// life.
 func TestWhoEndsHearsNoFarewell(t *testing.T) {
 	s := &lives{begun: make(chan *life, 2)}
 	c := newCast(s, nil, Options{}, broker{roles: []string{app}, owned: true})

@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/test/torture/workload"
 )
 
-// drainThrough ends the producers, waits until nothing is left as d sees it or the time is over, and ends the consumers.
+// drainThrough ends the producers, waits until nothing is left as d sees it or the time is over, and ends the
+// consumers.
 func (o Options) drainThrough(ctx context.Context, d driver.Driver, c *cast) error {
 	c.dismiss(producer)
 	if err := o.awaitEnd(ctx, c, producer); err != nil {

@@ -74,13 +74,15 @@ func balanced(ctx context.Context, d driver.Driver) error {
 	if err != nil {
 		return err
 	}
-	if left := t.Fanned + uint64(t.Delayed) + uint64(t.Held) + t.Expired + t.Cancelled; t.Published != left || t.Messages != 0 {
+	if left := t.Fanned + uint64(t.Delayed) + uint64(t.Held) + t.Expired + t.Cancelled; t.Published != left ||
+		t.Messages != 0 {
 		return fmt.Errorf("published %d, accounted for %d, %d messages left", t.Published, left, t.Messages)
 	}
 	for _, g := range t.Groups {
 		left := g.Acked + g.Dropped + g.Expired + g.Cancelled + uint64(g.Ready+g.Inflight+g.Waiting+g.Dead)
 		if g.Received != left || g.Ready+g.Inflight+g.Waiting != 0 {
-			return fmt.Errorf("group %s received %d, accounted for %d, %d not settled", g.Group, g.Received, left, g.Ready+g.Inflight+g.Waiting)
+			return fmt.Errorf("group %s received %d, accounted for %d, %d not settled", g.Group, g.Received, left,
+				g.Ready+g.Inflight+g.Waiting)
 		}
 	}
 	return nil

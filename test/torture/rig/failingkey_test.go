@@ -122,7 +122,8 @@ func TestKafkaFailingKey(t *testing.T) {
 	}
 	p50, p99 := percentiles(without)
 	p50With, p99With := percentiles(with)
-	t.Logf("other keys while one fails: p50 %v (%.2f x), p99 %v (%.2f x of %v), %d and %d messages", p50With, float64(p50With)/float64(p50),
+	t.Logf("other keys while one fails: p50 %v (%.2f x), p99 %v (%.2f x of %v), %d and %d messages", p50With,
+		float64(p50With)/float64(p50),
 		p99With, float64(p99With)/float64(p99), p99, len(with), len(without))
 	t.Logf("live heap: %d MiB, and at most %d MiB with 12,000 followers parked", before>>20, most>>20)
 	if most > before+100<<20 {

@@ -23,17 +23,22 @@ const gatewayCommand = "gateway"
 // gatewayActions are what a gateway suffers. The broker behind it is left alone: it has a row of its own.
 func gatewayActions() schedule.Actions {
 	return schedule.Actions{
-		history.ServerCrash: {Roles: []string{server}, Lasting: true, Help: "kill -9 of the gateway, then started again at its address"},
-		"freeze":            {Roles: []string{server}, Lasting: true, Help: "SIGSTOP, then SIGCONT"},
+		history.ServerCrash: {Roles: []string{server}, Lasting: true,
+			Help: "kill -9 of the gateway, then started again at its address"},
+		"freeze": {Roles: []string{server}, Lasting: true, Help: "SIGSTOP, then SIGCONT"},
 	}
 }
 
 // gatewayFaults are those of a gateway.
 func gatewayFaults() []Fault {
 	return []Fault{
-		{Name: "restart-gateway", Help: "kill -9 of the gateway", Setup: setupGateway, Least: 10 * time.Second, Schedule: "every 1500ms-2500ms from 700ms crash server any for 300ms"},
-		{Name: "mix-gateway", Help: "the gateway and its clients at once", Setup: setupGateway, Least: 15 * time.Second, Schedule: `every 3s-5s crash server any for 300ms; every 4s-6s from 2s freeze server any for 500ms
-			every 2s-3s kill consumer any; every 2s-3s kill producer any; every 1s-2s term consumer any; every 1s-2s reset-reply producer any for 100ms; every 1s fail consumer all with 0.1 for 1s`},
+		{Name: "restart-gateway", Help: "kill -9 of the gateway", Setup: setupGateway, Least: 10 * time.Second,
+			Schedule: "every 1500ms-2500ms from 700ms crash server any for 300ms"},
+		{Name: "mix-gateway", Help: "the gateway and its clients at once", Setup: setupGateway, Least: 15 * time.Second,
+			Schedule: `
+			every 3s-5s crash server any for 300ms; every 4s-6s from 2s freeze server any for 500ms
+			every 2s-3s kill consumer any; every 2s-3s kill producer any; every 1s-2s term consumer any
+			every 1s-2s reset-reply producer any for 100ms; every 1s fail consumer all with 0.1 for 1s`},
 	}
 }
 

@@ -73,7 +73,8 @@ func openKafka(brokers int) func(context.Context, Options) (stage, error) {
 			_ = clear()
 		}
 		s.cluster = c
-		if s.client, err = kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.MetadataMinAge(100*time.Millisecond)); err != nil {
+		if s.client, err = kgo.NewClient(kgo.SeedBrokers(c.Addrs()...),
+			kgo.MetadataMinAge(100*time.Millisecond)); err != nil {
 			end()
 			return nil, err
 		}
@@ -200,7 +201,8 @@ func (s *kafkaServers) victim(ctx context.Context, action string, number int) (*
 func (s *kafkaServers) ready(ctx context.Context) error {
 	for {
 		topics, err := s.admin.ListTopicsWithInternal(ctx)
-		if err == nil && !slices.ContainsFunc(topics.TopicsList(), func(t kadm.TopicPartitions) bool { return weak(topics[t.Topic]) }) {
+		if err == nil && !slices.ContainsFunc(topics.TopicsList(),
+			func(t kadm.TopicPartitions) bool { return weak(topics[t.Topic]) }) {
 			return nil
 		}
 		sleep(ctx, 50*time.Millisecond)

@@ -11,10 +11,12 @@ import (
 // BROKER=kafka` does it longer, and much else.
 func TestKafkaSmoke(t *testing.T) {
 	t.Parallel()
-	r := inRealTime(t, Options{Broker: "kafka", Load: 4 * time.Second, Lease: kafkaSession, CommitIn: 5 * time.Second, ClockError: time.Second, Fault: Fault{
-		Setup:    setupSessions,
-		Schedule: "at 0s fail consumer all with 0.2 for 1h; at 1s kill consumer 1; at 2s term consumer 2; at 3s cut producer 1 for 200ms",
-	}})
+	r := inRealTime(t, Options{Broker: "kafka", Load: 4 * time.Second, Lease: kafkaSession, CommitIn: 5 * time.Second,
+		ClockError: time.Second, Fault: Fault{
+			Setup: setupSessions,
+			Schedule: "at 0s fail consumer all with 0.2 for 1h; at 1s kill consumer 1; at 2s term consumer 2; at 3s cut " +
+				"producer 1 for 200ms",
+		}})
 	if r.Crashes != 1 || r.Faults != 1 {
 		t.Errorf("%d crashes and %d other faults", r.Crashes, r.Faults)
 	}

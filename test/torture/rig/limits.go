@@ -24,7 +24,8 @@ type limits struct {
 }
 
 // begin limits a process until end, and reports whether the action is about limits.
-func (l *limits) begin(action, value string, pid func() int, signal func(syscall.Signal) error) (known bool, err error) {
+func (l *limits) begin(action, value string, pid func() int, signal func(syscall.Signal) error) (known bool,
+	err error) {
 	var undo func() error
 	switch action {
 	case limitFiles:
@@ -78,8 +79,8 @@ func stopper(stop, goOn func() error) func(syscall.Signal) error {
 	}
 }
 
-// littleMemory is what processes are told to make do with in bytes, and muchMemory what none of them may ever have taken:
-// the program itself, and a collector that comes too late, take several times as much.
+// littleMemory is what processes are told to make do with in bytes, and muchMemory what none of them may ever have
+// taken: the program itself, and a collector that comes too late, take several times as much.
 const (
 	littleMemory = 16 << 20
 	muchMemory   = 96 << 20
@@ -97,8 +98,8 @@ func thrifty(s *os.ProcessState) error {
 // slice is how often a throttled process gets its share.
 const slice = 100 * time.Millisecond
 
-// throttle lets a process run for a share of each slice, as a quota of its container would. The function that it returns
-// lets it run on.
+// throttle lets a process run for a share of each slice, as a quota of its container would. The function that it
+// returns lets it run on.
 func throttle(value string, signal func(syscall.Signal) error) (undo func() error, err error) {
 	share, err := strconv.ParseFloat(value, 64)
 	if err != nil || share <= 0 || share > 1 {

@@ -12,8 +12,10 @@ import (
 // limitActions are what an operating system refuses to a process.
 func limitActions(roles ...string) schedule.Actions {
 	return schedule.Actions{
-		limitFiles:  {Roles: roles, Lasting: true, Value: "a number", Help: "it can have so many files and connections at most; those that it has stay open"},
-		throttleCPU: {Roles: roles, Lasting: true, Value: "a share between 0 and 1", Help: "it runs for that share of the time only"},
+		limitFiles: {Roles: roles, Lasting: true, Value: "a number",
+			Help: "it can have so many files and connections at most; those that it has stay open"},
+		throttleCPU: {Roles: roles, Lasting: true, Value: "a share between 0 and 1",
+			Help: "it runs for that share of the time only"},
 	}
 }
 

@@ -36,7 +36,8 @@ func (s *localStage) drain(ctx context.Context, c *cast) error {
 	return s.o.drainThrough(ctx, s.shared, c)
 }
 
-// localProcess is a worker or producer of its own behind a driver of its own, so that it can be cut off from the others.
+// localProcess is a worker or producer of its own behind a driver of its own, so that it can be cut off from the
+// others.
 type localProcess struct {
 	harm   *victim.Harm
 	habits *workload.Habits
@@ -59,14 +60,16 @@ func (s *localStage) start(ctx context.Context, role string, seed uint64, name s
 		harm: victim.NewHarm(), habits: &workload.Habits{}, log: log,
 		over: make(chan struct{}), gone: make(chan struct{}),
 	}
-	broker, err := ferry.New(victim.Wrap(s.shared, log, p.harm, true), ferry.Options{Logger: slog.New(slog.DiscardHandler)})
+	broker, err := ferry.New(victim.Wrap(s.shared, log, p.harm, true),
+		ferry.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
 	ctx, p.cancel = context.WithCancel(ctx)
 	settings := s.o.settings(role, seed)
 	go func() {
-		p.result = errors.Join(settings.Run(ctx, workload.Host{Broker: broker, Log: log, Habits: p.habits, Pass: p.harm.Pass}), broker.Close(context.WithoutCancel(ctx)))
+		p.result = errors.Join(settings.Run(ctx, workload.Host{Broker: broker, Log: log, Habits: p.habits,
+			Pass: p.harm.Pass}), broker.Close(context.WithoutCancel(ctx)))
 		if !p.killed.Load() {
 			s.forget(p)
 		}

@@ -12,7 +12,8 @@ import (
 // migrationActions are for clusters.
 func migrationActions() schedule.Actions {
 	return schedule.Actions{
-		"migrate": {Lasting: true, Help: "the slot of the topic moves to another node; half of its keys stay behind meanwhile"},
+		"migrate": {Lasting: true,
+			Help: "the slot of the topic moves to another node; half of its keys stay behind meanwhile"},
 	}
 }
 

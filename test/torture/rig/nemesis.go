@@ -102,7 +102,8 @@ func (n *nemesis) harmServer(s schedule.Step, number int, now time.Duration) err
 	if n.servers == nil {
 		return errors.New("the broker has nothing that can be harmed like that")
 	}
-	if slices.ContainsFunc(n.open, func(o ongoing) bool { return o.victim == nil && o.action == s.Action && o.number == number }) {
+	if slices.ContainsFunc(n.open,
+		func(o ongoing) bool { return o.victim == nil && o.action == s.Action && o.number == number }) {
 		return nil
 	}
 	excuse := s.Action != "flush-scripts" // which nobody may notice

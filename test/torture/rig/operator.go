@@ -24,7 +24,8 @@ const trim = "trim"
 // trimActions are what else a person may do to a log that is a stream.
 func trimActions() schedule.Actions {
 	return schedule.Actions{
-		trim: {Value: "a number of entries", Help: "the log is cut to that length, as far as its groups have settled what goes"},
+		trim: {Value: "a number of entries", Help: "the log is cut to that length, as far as its groups have settled what " +
+			"goes"},
 	}
 }
 

@@ -91,7 +91,8 @@ func (o Options) withDefaults(p pace) Options {
 // settings of a process of a role.
 func (o Options) settings(role string, seed uint64) workload.Settings {
 	s := workload.Settings{
-		Role: role, Topic: Topic, Groups: groups(), Seed: seed, Rate: o.Rate / o.Producers, Level: o.Fault.Level, Lease: o.Lease,
+		Role: role, Topic: Topic, Groups: groups(), Seed: seed, Rate: o.Rate / o.Producers, Level: o.Fault.Level,
+		Lease:       o.Lease,
 		Concurrency: concurrency, MaxAttempts: maxAttempts, MaxDeliveries: maxDeliveries,
 	}
 	if role == o.crowd && o.Fault.Clients > 0 {

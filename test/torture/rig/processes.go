@@ -81,8 +81,8 @@ func build(ctx context.Context, tree string) (string, error) {
 // Upgrades says whether a fault needs the processes of an older commit.
 func (f Fault) Upgrades() bool { return f.Setup == setupOlder }
 
-// OlderCommit is the one that an upgrade begins with if nobody says otherwise: the last before the start of a handler was
-// recorded with its delivery, which changed what every broker stores.
+// OlderCommit is the one that an upgrade begins with if nobody says otherwise: the last before the start of a handler
+// was recorded with its delivery, which changed what every broker stores.
 const OlderCommit = "6043f50"
 
 // BuildOlder compiles the processes of a commit into a new directory, for Options.Older.
@@ -92,7 +92,8 @@ func BuildOlder(ctx context.Context, commit string) (dir string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tree)) }()
-	archive := exec.CommandContext(ctx, "sh", "-c", `git -C "$(git rev-parse --show-toplevel)" archive "$1" | tar -x -C "$2"`, "sh", commit, tree)
+	archive := exec.CommandContext(ctx, "sh", "-c",
+		`git -C "$(git rev-parse --show-toplevel)" archive "$1" | tar -x -C "$2"`, "sh", commit, tree)
 	if out, err := archive.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("commit %s: %w\n%s", commit, err, out)
 	}

@@ -126,7 +126,8 @@ func TestRealProcesses(t *testing.T) {
 		if p.err() != nil {
 			t.Errorf("it did not end well: %v", p.err())
 		}
-		if count(t, s.o.Dir, "consumer-1.1", history.KindStop) != 1 || count(t, s.o.Dir, "consumer-1.1", history.KindClose) == 0 {
+		if count(t, s.o.Dir, "consumer-1.1", history.KindStop) != 1 ||
+			count(t, s.o.Dir, "consumer-1.1", history.KindClose) == 0 {
 			t.Error("its history does not tell of a clean end")
 		}
 		if err := p.terminate(); err != nil {

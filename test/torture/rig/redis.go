@@ -85,7 +85,8 @@ func openRedis(ctx context.Context, o Options) (stage, error) {
 }
 
 // openServers starts servers in a directory that goes with them.
-func openServers(ctx context.Context, o Options, start func(dir string) (*redisServers, backend, error)) (stage, error) {
+func openServers(ctx context.Context, o Options, start func(dir string) (*redisServers, backend, error)) (stage,
+	error) {
 	dir, err := os.MkdirTemp("", "ferry-torture-redis-")
 	if err != nil {
 		return nil, err

@@ -8,23 +8,28 @@ import (
 	"time"
 )
 
-// Runs that planted bugs are caught by and that take too long for every test run. `make mutants` runs them one at a time.
+// Runs that planted bugs are caught by and that take too long for every test run. `make mutants` runs them one at a
+// time.
 func TestRedisTorture(t *testing.T) {
 	for name, o := range map[string]Options{
 		"step-clock": {Broker: "redisstream", Load: 6 * time.Second, Fault: Fault{
-			Setup: setupClock, Schedule: "at 1s step-clock server 1 with 5s for 1500ms; at 4s step-clock server 1 with -5s for 1s; at 3s kill consumer 1",
+			Setup: setupClock, Schedule: "at 1s step-clock server 1 with 5s for 1500ms; at 4s step-clock server 1 with -5s " +
+				"for 1s; at 3s kill consumer 1",
 		}},
 		"power-cut": {Broker: "redis", Load: 10 * time.Second, Fault: Fault{
-			Setup: setupPower, MayForget: true, Schedule: "at 500ms stop consumer all for 5s; at 4s power-cut server 1 for 1300ms",
+			Setup: setupPower, MayForget: true,
+			Schedule: "at 500ms stop consumer all for 5s; at 4s power-cut server 1 for 1300ms",
 		}},
 		"term-twice": {Broker: "redis", Load: 5 * time.Second, Fault: Fault{
-			NoDuplicates: true, Schedule: "every 500ms term-twice consumer any with 10ms; at 0s slow consumer all with 300ms for 1h",
+			NoDuplicates: true, Schedule: "every 500ms term-twice consumer any with 10ms; at 0s slow consumer all with 300ms " +
+				"for 1h",
 		}},
 		"few-files": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
 			Schedule: "at 1s limit-files consumer all with 3 for 2s; at 1500ms cut consumer all for 300ms",
 		}},
 		"little-cpu": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
-			NoDuplicates: true, Schedule: "at 0s slow consumer all with 6s for 1h; at 500ms throttle-cpu consumer all with 0.1 for 5s",
+			NoDuplicates: true, Schedule: "at 0s slow consumer all with 6s for 1h; at 500ms throttle-cpu consumer all with " +
+				"0.1 for 5s",
 		}},
 		"storm": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
 			Setup: setupManyClients, Clients: 60, Schedule: "at 3s cut consumer all for 300ms",

@@ -148,8 +148,8 @@ func (s *redisServers) endTakeOver(ctx context.Context, step schedule.Step) erro
 	return s.set.Ready(ctx)
 }
 
-// succeeded waits until another node is primary. One that was asked too soon after the last time may have refused: it is
-// asked again.
+// succeeded waits until another node is primary. One that was asked too soon after the last time may have refused: it
+// is asked again.
 func (s *redisServers) succeeded(ctx context.Context, action string) error {
 	for {
 		waiting, cancel := context.WithTimeout(ctx, 8*time.Second)

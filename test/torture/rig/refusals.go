@@ -98,7 +98,8 @@ func saved(n *redistest.Server, status string) error {
 		if err != nil {
 			return err
 		}
-		if strings.Contains(reply.Text, "rdb_bgsave_in_progress:0") && strings.Contains(reply.Text, "rdb_last_bgsave_status:"+status) {
+		if strings.Contains(reply.Text, "rdb_bgsave_in_progress:0") &&
+			strings.Contains(reply.Text, "rdb_last_bgsave_status:"+status) {
 			return nil
 		}
 	}

@@ -84,7 +84,8 @@ func play(ctx context.Context, o Options, b broker, s stage, log *history.Writer
 }
 
 // prepare makes the groups, and writes down what the run promises.
-func prepare(ctx context.Context, o Options, b broker, d driver.Driver, steps []schedule.Step, log *history.Writer) error {
+func prepare(ctx context.Context, o Options, b broker, d driver.Driver, steps []schedule.Step,
+	log *history.Writer) error {
 	if o.Fault.Setup == setupKept {
 		if err := d.EnsureTopic(ctx, Topic, driver.TopicConfig{Keep: keep}); err != nil {
 			return err
@@ -123,6 +124,6 @@ func (o Options) promise(b broker, c driver.Capabilities, steps []schedule.Step)
 	return run
 }
 
-// Round is the longest load of one run: longer ones are split into rounds with seeds of their own, so that the histories
-// fit into memory.
+// Round is the longest load of one run: longer ones are split into rounds with seeds of their own, so that the
+// histories fit into memory.
 const Round = 20 * time.Second

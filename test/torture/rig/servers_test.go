@@ -9,8 +9,8 @@ import (
 	"github.com/ferrymq/ferry/test/torture/checker"
 )
 
-// inRealTime runs real processes, with bounds that a busy machine keeps. Where that gets too little done to prove anything it goes on
-// for longer.
+// inRealTime runs real processes, with bounds that a busy machine keeps. Where that gets too little done to prove
+// anything it goes on for longer.
 func inRealTime(t *testing.T, o Options) *checker.Report {
 	t.Helper()
 	r := runOnce(t, o)
@@ -88,13 +88,15 @@ func TestRedisStreamSmoke(t *testing.T) {
 // The process that owns the store is killed again and again. `make torture BROKER=disk` does it longer.
 func TestDiskSmoke(t *testing.T) {
 	t.Parallel()
-	r := inRealTime(t, Options{Broker: "disk", Load: 5 * time.Second, Fault: Fault{Schedule: "every 400ms-800ms from 500ms kill app 1"}})
+	r := inRealTime(t, Options{Broker: "disk", Load: 5 * time.Second,
+		Fault: Fault{Schedule: "every 400ms-800ms from 500ms kill app 1"}})
 	if r.Crashes < 5 {
 		t.Errorf("killed %d times only", r.Crashes)
 	}
 }
 
-// Whatever stands still longer than a lease is tortured on every broker: processes, handlers, and servers where there are some.
+// Whatever stands still longer than a lease is tortured on every broker: processes, handlers, and servers where there
+// are some.
 func TestEveryBrokerStandsStill(t *testing.T) {
 	t.Parallel()
 	for _, name := range Brokers() {

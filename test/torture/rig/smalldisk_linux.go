@@ -13,8 +13,8 @@ import (
 	"github.com/ferrymq/ferry/test/torture/schedule"
 )
 
-// smallDisk is a file system of its own for a store: in memory, where it can be filled up, or in a file, where it can be
-// made to stand still.
+// smallDisk is a file system of its own for a store: in memory, where it can be filled up, or in a file, where it can
+// be made to stand still.
 type smallDisk struct {
 	dir    string
 	image  string // the file; empty for one in memory
@@ -33,10 +33,12 @@ func diskActions() schedule.Actions {
 		return nil
 	}
 	actions := schedule.Actions{
-		"fill": {Lasting: true, Value: "the bytes left free", Help: fmt.Sprintf("the disk fills up; the store keeps %d in reserve", reserveBytes)},
+		"fill": {Lasting: true, Value: "the bytes left free",
+			Help: fmt.Sprintf("the disk fills up; the store keeps %d in reserve", reserveBytes)},
 	}
 	if _, err := exec.LookPath("mkfs.ext4"); err == nil {
-		actions["stall-disk"] = schedule.Action{Lasting: true, Help: "the file system is frozen: whoever writes or syncs waits"}
+		actions["stall-disk"] = schedule.Action{Lasting: true,
+			Help: "the file system is frozen: whoever writes or syncs waits"}
 	}
 	return actions
 }

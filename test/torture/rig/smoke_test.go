@@ -114,12 +114,30 @@ func TestMemorySmoke(t *testing.T) {
 func TestFaultsDoHarm(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[string]func(*checker.Report) bool{
-		"every 300ms kill consumer any":                                          func(r *checker.Report) bool { return r.Crashes >= 3 && r.Duplicates["lease_expired"] > 0 },
-		"every 300ms kill producer any":                                          func(r *checker.Report) bool { return r.Crashes >= 3 },
-		"at 0s fail consumer all with 0.5 for 1h":                                func(r *checker.Report) bool { return r.Dead > 0 && r.Duplicates["retry"] > 0 },
-		"at 200ms stop consumer 1 for 2s; at 300ms stop consumer 2 for 1900ms":   func(r *checker.Report) bool { return r.Faults == 2 },
-		"every 200ms lose-replies producer all for 100ms":                        func(r *checker.Report) bool { return r.Faults > 5 },
-		"at 100ms cut consumer all for 300ms; at 200ms cut producer all for 1ms": func(r *checker.Report) bool { return r.Faults == 5 },
+		"every 300ms kill consumer any": func(
+			r *checker.Report) bool {
+			return r.Crashes >= 3 && r.Duplicates["lease_expired"] > 0
+		},
+		"every 300ms kill producer any": func(
+			r *checker.Report) bool {
+			return r.Crashes >= 3
+		},
+		"at 0s fail consumer all with 0.5 for 1h": func(
+			r *checker.Report) bool {
+			return r.Dead > 0 && r.Duplicates["retry"] > 0
+		},
+		"at 200ms stop consumer 1 for 2s; at 300ms stop consumer 2 for 1900ms": func(
+			r *checker.Report) bool {
+			return r.Faults == 2
+		},
+		"every 200ms lose-replies producer all for 100ms": func(
+			r *checker.Report) bool {
+			return r.Faults > 5
+		},
+		"at 100ms cut consumer all for 300ms; at 200ms cut producer all for 1ms": func(
+			r *checker.Report) bool {
+			return r.Faults == 5
+		},
 		"at 1s flush":           nil, // no such action
 		"at 0s kill consumer 9": nil, // no such consumer
 		"at 100ms clock consumer all with tomorrow for 1s": nil, // no such offset
@@ -127,7 +145,8 @@ func TestFaultsDoHarm(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			r, err := inVirtualTime(t, Options{
-				Fault: Fault{Name: "custom", Schedule: fault}, Seed: 2, Load: 1500 * time.Millisecond, Lease: time.Second, Rate: 300,
+				Fault: Fault{Name: "custom", Schedule: fault}, Seed: 2, Load: 1500 * time.Millisecond, Lease: time.Second,
+				Rate: 300,
 			})
 			switch {
 			case want == nil && err == nil:
@@ -145,7 +164,8 @@ func TestFaultsDoHarm(t *testing.T) {
 // Real time once, so that the path of `make torture` is walked by every test run.
 func TestRealTime(t *testing.T) {
 	t.Parallel()
-	o := Options{Broker: "memory", Fault: Fault{Name: "custom", Schedule: "at 300ms term consumer any"}, Load: 500 * time.Millisecond, Dir: t.TempDir()}
+	o := Options{Broker: "memory", Fault: Fault{Name: "custom", Schedule: "at 300ms term consumer any"},
+		Load: 500 * time.Millisecond, Dir: t.TempDir()}
 	o.Lease = time.Minute // a busy machine must not take leases away
 	r, err := Run(t.Context(), o)
 	if err != nil {

@@ -36,7 +36,8 @@ type spawned struct {
 }
 
 // spawn starts the command of a role. Behind are the servers of a set; a single one is found in the URL.
-func (o Options) spawn(bin, address string, behind []string, role, name string, settings workload.Settings) (*spawned, error) {
+func (o Options) spawn(bin, address string, behind []string, role, name string, settings workload.Settings) (*spawned,
+	error) {
 	p := &spawned{over: make(chan struct{})}
 	address, via, err := p.detour(address, behind)
 	if err != nil {
@@ -47,7 +48,8 @@ func (o Options) spawn(bin, address string, behind []string, role, name string, 
 		return nil, errors.Join(err, p.closeProxies())
 	}
 	// Not CommandContext: the process outlives its context, until it is told.
-	p.cmd = exec.Command(filepath.Join(bin, role), "-url", address, "-via", via, "-dir", o.Dir, "-name", name, "-settings", string(text))
+	p.cmd = exec.Command(filepath.Join(bin, role), "-url", address, "-via", via, "-dir", o.Dir, "-name", name, "-settings",
+		string(text))
 	if o.Fault.Setup == setupLittleMemory {
 		p.cmd.Env = append(os.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", littleMemory))
 	}

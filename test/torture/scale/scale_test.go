@@ -1,5 +1,5 @@
-// Package scale looks at brokers on Redis that hold very much: FERRY_SCALE=1000000 go test -v ./test/torture/scale takes
-// minutes and a quiet machine. Without it the tests are short, walk the same paths, and judge no times.
+// Package scale looks at brokers on Redis that hold very much: FERRY_SCALE=1000000 go test -v ./test/torture/scale
+// takes minutes and a quiet machine. Without it the tests are short, walk the same paths, and judge no times.
 package scale
 
 import (
@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tooSlow is what no command may need, by the time that the server ran. A bounded step takes a few milliseconds, on a slow
-// processor perhaps 20; one that grows with what is in the topic takes seconds at a million.
+// tooSlow is what no command may need, by the time that the server ran. A bounded step takes a few milliseconds, on a
+// slow processor perhaps 20; one that grows with what is in the topic takes seconds at a million.
 const tooSlow = 50 * time.Millisecond
 
 const (
@@ -81,7 +81,8 @@ func (w *world) fill(n int, delay time.Duration) {
 	for from := 0; from < n; from += batch {
 		msgs := make([]*driver.Message, min(batch, n-from))
 		for i := range msgs {
-			m := &driver.Message{ID: fmt.Sprintf("m%08d", from+i), Topic: topic, Body: []byte("a body of some forty bytes, as many are."), Delay: delay}
+			m := &driver.Message{ID: fmt.Sprintf("m%08d", from+i), Topic: topic,
+				Body: []byte("a body of some forty bytes, as many are."), Delay: delay}
 			if i%10 == 0 && delay == 0 {
 				m.Key = fmt.Sprintf("k%d", (from+i)%1000)
 			}
@@ -94,7 +95,8 @@ func (w *world) fill(n int, delay time.Duration) {
 
 func (w *world) subscribe() driver.Subscription {
 	w.Helper()
-	s, err := w.d.Subscribe(w.Context(), driver.SubscribeOptions{Topic: topic, Group: group, Instance: "scale", Lease: lease, MaxInflight: 10_000})
+	s, err := w.d.Subscribe(w.Context(), driver.SubscribeOptions{Topic: topic, Group: group, Instance: "scale",
+		Lease: lease, MaxInflight: 10_000})
 	w.must(err)
 	w.Cleanup(func() { w.must(s.Close(context.Background())) })
 	return s
@@ -116,7 +118,8 @@ func (w *world) settle(s driver.Subscription, ds []*driver.Delivery, o driver.Se
 // forgetSlow empties the server's log of slow commands, in which whatever takes 10 ms is from now on.
 func (w *world) forgetSlow() {
 	w.Helper()
-	for _, command := range [][]string{{"CONFIG", "SET", "slowlog-log-slower-than", "10000"}, {"CONFIG", "SET", "slowlog-max-len", "1000"}, {"SLOWLOG", "RESET"}} {
+	for _, command := range [][]string{{"CONFIG", "SET", "slowlog-log-slower-than", "10000"},
+		{"CONFIG", "SET", "slowlog-max-len", "1000"}, {"SLOWLOG", "RESET"}} {
 		_, err := w.server.Command(command...)
 		w.must(err)
 	}
@@ -192,8 +195,8 @@ func TestNothingIsSlow(t *testing.T) {
 	}
 }
 
-// What is due at the same moment is delivered, each message once, and holds up nobody. The server's clock is set, so that
-// it really is the same moment.
+// What is due at the same moment is delivered, each message once, and holds up nobody. The server's clock is set, so
+// that it really is the same moment.
 func TestManyAreDueAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"redis", "redisstream"} {
@@ -221,7 +224,8 @@ func TestManyAreDueAtOnce(t *testing.T) {
 				}
 				w.settle(s, ds, driver.Settlement{Outcome: driver.Ack})
 			}
-			t.Logf("%d due at once: the first after %v, all after %v", n, first.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+			t.Logf("%d due at once: the first after %v, all after %v", n, first.Round(time.Millisecond),
+				time.Since(began).Round(time.Millisecond))
 			w.slow("all due at once")
 			stats, err := w.d.Stats(t.Context(), topic)
 			w.must(err)

@@ -108,7 +108,8 @@ func parseTime(w *words, c *Clause, _ Actions) (err error) {
 func parseAction(w *words, c *Clause, actions Actions) error {
 	c.Action = w.next()
 	if _, ok := actions[c.Action]; !ok {
-		return &LacksError{fmt.Sprintf("action %q", c.Action), fmt.Sprintf("unknown action %q; there are:\n%s", c.Action, actions)}
+		return &LacksError{fmt.Sprintf("action %q", c.Action), fmt.Sprintf("unknown action %q; there are:\n%s", c.Action,
+			actions)}
 	}
 	return nil
 }
@@ -120,7 +121,8 @@ func parseVictim(w *words, c *Clause, actions Actions) error {
 	}
 	c.Role = w.next()
 	if !slices.Contains(roles, c.Role) {
-		return &LacksError{fmt.Sprintf("%q to %s", c.Role, c.Action), fmt.Sprintf("%s what? One of %s, not %q", c.Action, strings.Join(roles, ", "), c.Role)}
+		return &LacksError{fmt.Sprintf("%q to %s", c.Role, c.Action),
+			fmt.Sprintf("%s what? One of %s, not %q", c.Action, strings.Join(roles, ", "), c.Role)}
 	}
 	switch which := w.next(); which {
 	case "any":

@@ -16,7 +16,9 @@ const (
 func Page(title string, all []*Series, warmUp time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!doctype html><html lang="en"><meta charset="utf-8"><title>%[1]s</title>
-<style>body{font:14px system-ui,sans-serif;margin:2em;max-width:980px}h2{font-size:1em;margin:1.5em 0 .3em}.bad{color:#b00020}svg{background:#fafafa;border:1px solid #ddd}</style>
+<style>body{font:14px system-ui,sans-serif;margin:2em;max-width:980px}
+h2{font-size:1em;margin:1.5em 0 .3em}.bad{color:#b00020}
+svg{background:#fafafa;border:1px solid #ddd}</style>
 <h1>%[1]s</h1><p>The shaded part is the warm-up and does not count. The line is the trend after it.</p>
 `, html.EscapeString(title))
 	for _, s := range all {
@@ -32,7 +34,8 @@ func plot(b *strings.Builder, s *Series, warmUp time.Duration) {
 	if s.Grows(t) {
 		class, verdict = ` class="bad"`, "GROWS"
 	}
-	fmt.Fprintf(b, "<h2%s>%s: %s (%+.2f %s/h ± %.2f)</h2>\n", class, html.EscapeString(s.Name), verdict, t.PerHour, s.Unit, 3*t.Error)
+	fmt.Fprintf(b, "<h2%s>%s: %s (%+.2f %s/h ± %.2f)</h2>\n", class, html.EscapeString(s.Name), verdict, t.PerHour, s.Unit,
+		3*t.Error)
 	if len(s.Points) < 2 {
 		b.WriteString("<p>too few samples</p>\n")
 		return
@@ -43,10 +46,13 @@ func plot(b *strings.Builder, s *Series, warmUp time.Duration) {
 	}
 	x := func(at time.Duration) float64 { return plotLeft + plotWidth*float64(at)/float64(end) }
 	y := func(v float64) float64 { return plotTop + plotHeight*(1-v/top) }
-	fmt.Fprintf(b, `<svg width="%.0f" height="%.0f" role="img" aria-label="%s over time">`, plotLeft+plotWidth+20, plotTop+plotHeight+30, html.EscapeString(s.Name))
-	fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#eee"/>`, plotLeft, plotTop, x(min(warmUp, end))-plotLeft, plotHeight)
+	fmt.Fprintf(b, `<svg width="%.0f" height="%.0f" role="img" aria-label="%s over time">`, plotLeft+plotWidth+20,
+		plotTop+plotHeight+30, html.EscapeString(s.Name))
+	fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#eee"/>`, plotLeft, plotTop,
+		x(min(warmUp, end))-plotLeft, plotHeight)
 	for _, f := range []float64{0, 0.5, 1} {
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" font-size="11" text-anchor="end">%.4g %s</text><line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="#ddd"/>`,
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" font-size="11" text-anchor="end">%.4g %s</text>`+
+			`<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="#ddd"/>`,
 			plotLeft-6, y(top*f)+4, top*f, s.Unit, plotLeft, plotLeft+plotWidth, y(top*f), y(top*f))
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" font-size="11" text-anchor="middle">%v</text>`,
 			x(time.Duration(f*float64(end))), plotTop+plotHeight+18, time.Duration(f*float64(end)).Round(time.Second))

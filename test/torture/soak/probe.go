@@ -40,14 +40,21 @@ func Probes(d driver.Driver, topic string) []Probe {
 		}
 	}
 	return []Probe{
-		{Series{Name: "memory of the backend", Unit: "MiB", PerHour: 4, Noise: 8}, usage(func(u driver.Usage) float64 { return float64(u.Memory) / mib })},
-		{Series{Name: "disk of the backend", Unit: "MiB", PerHour: 16, Noise: 64}, usage(func(u driver.Usage) float64 { return float64(u.Disk) / mib })},
-		{Series{Name: "connections of the backend", PerHour: 1, Noise: 20}, usage(func(u driver.Usage) float64 { return float64(u.Connections) })},
+		{Series{Name: "memory of the backend", Unit: "MiB", PerHour: 4, Noise: 8},
+			usage(func(u driver.Usage) float64 { return float64(u.Memory) / mib })},
+		{Series{Name: "disk of the backend", Unit: "MiB", PerHour: 16, Noise: 64},
+			usage(func(u driver.Usage) float64 { return float64(u.Disk) / mib })},
+		{Series{Name: "connections of the backend", PerHour: 1, Noise: 20},
+			usage(func(u driver.Usage) float64 { return float64(u.Connections) })},
 		{Series{Name: "resident memory", Unit: "MiB", PerHour: 1, Noise: 8}, resident},
 		{Series{Name: "live heap", Unit: "MiB", PerHour: 1, Noise: 4}, liveHeap},
-		{Series{Name: "goroutines", PerHour: 1, Noise: 20}, func(context.Context) (float64, error) { return float64(runtime.NumGoroutine()), nil }},
+		{Series{Name: "goroutines", PerHour: 1, Noise: 20}, func(context.Context) (float64,
+			error) {
+			return float64(runtime.NumGoroutine()), nil
+		}},
 		{Series{Name: "open files", PerHour: 1, Noise: 5}, openFiles},
-		{Series{Name: "messages in the broker", PerHour: 10, Noise: 2000}, stats(func(s driver.TopicStats) int64 { return s.Messages })},
+		{Series{Name: "messages in the broker", PerHour: 10, Noise: 2000},
+			stats(func(s driver.TopicStats) int64 { return s.Messages })},
 		{Series{Name: "dead letters", PerHour: 1000, Noise: 1000}, stats(func(s driver.TopicStats) int64 {
 			var n int64
 			for _, g := range s.Groups {

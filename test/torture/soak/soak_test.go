@@ -51,7 +51,8 @@ func TestGrowth(t *testing.T) {
 
 func TestWarmUp(t *testing.T) {
 	t.Parallel()
-	for run, want := range map[time.Duration]time.Duration{time.Minute: 36 * time.Second, 4 * time.Minute: 75 * time.Second, time.Hour: 15 * time.Minute} {
+	for run, want := range map[time.Duration]time.Duration{time.Minute: 36 * time.Second,
+		4 * time.Minute: 75 * time.Second, time.Hour: 15 * time.Minute} {
 		if got := WarmUp(run); got != want {
 			t.Errorf("of %v: %v, want %v", run, got, want)
 		}
@@ -112,7 +113,10 @@ func (lateContext) Deadline() (time.Time, bool) { return time.Now().Add(-time.Mi
 // A probe whose connection ends with the time of the run is no failure of the run.
 func TestTheEndIsNoFailure(t *testing.T) {
 	t.Parallel()
-	failing := []Probe{{Series{Name: "connection"}, func(context.Context) (float64, error) { return 0, errors.New("i/o timeout") }}}
+	failing := []Probe{{Series{Name: "connection"}, func(context.Context) (float64,
+		error) {
+		return 0, errors.New("i/o timeout")
+	}}}
 	if err := Sample(lateContext{t.Context()}, failing, time.Millisecond); err != nil {
 		t.Errorf("at the end: %v", err)
 	}

@@ -131,7 +131,8 @@ func (p *process) gone() bool {
 	}
 }
 
-// local is a process inside the harness: goroutines with a driver that can be harmed. Its timers go on while it is paused.
+// local is a process inside the harness: goroutines with a driver that can be harmed. Its timers go on while it is
+// paused.
 type local struct {
 	order  order
 	broker *far

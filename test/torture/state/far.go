@@ -10,8 +10,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// far is a broker that is some way off: each request takes a while to arrive, and so does its answer. Whoever is killed meanwhile has sent it all the same. Follow-ups are
-// stored before the outcome of their parent, by a request of their own, as on Redis Streams.
+// far is a broker that is some way off: each request takes a while to arrive, and so does its answer. Whoever is killed
+// meanwhile has sent it all the same. Follow-ups are stored before the outcome of their parent, by a request of their
+// own, as on Redis Streams.
 type far struct {
 	driver.Driver
 	most time.Duration

@@ -28,24 +28,34 @@ func TestLeaderJudge(t *testing.T) {
 		tape []Event
 		want string
 	}{
-		"in order":            {[]Event{write("a", 5, 6), write("a", 5, 7), write("b", 8, 9)}, ""},
-		"noted out of order":  {[]Event{write("b", 8, 9), write("a", 5, 7)}, ""},
-		"late and refused":    {[]Event{write("b", 8, 9), {Kind: kindWrite, Process: "a", Epoch: 5, Refused: true, Late: true}}, ""},
-		"older and accepted":  {[]Event{write("b", 8, 9), write("a", 5, 10)}, "after one of epoch 8"},
-		"late and accepted":   {[]Event{{Kind: kindWrite, Process: "a", Epoch: 5, Revision: 10, Late: true}}, "a late write of epoch 5"},
+		"in order":           {[]Event{write("a", 5, 6), write("a", 5, 7), write("b", 8, 9)}, ""},
+		"noted out of order": {[]Event{write("b", 8, 9), write("a", 5, 7)}, ""},
+		"late and refused": {[]Event{write("b", 8, 9), {Kind: kindWrite, Process: "a", Epoch: 5, Refused: true,
+			Late: true}}, ""},
+		"older and accepted": {[]Event{write("b", 8, 9), write("a", 5, 10)}, "after one of epoch 8"},
+		"late and accepted": {[]Event{{Kind: kindWrite, Process: "a", Epoch: 5, Revision: 10, Late: true}},
+			"a late write of epoch 5"},
 		"an epoch of two":     {[]Event{write("a", 5, 6), write("b", 5, 7)}, "is of a and of b"},
 		"a revision of twice": {[]Event{write("a", 5, 6), write("a", 5, 6)}, "given twice"},
-		"another group":       {[]Event{write("b", 8, 9), {Kind: kindWrite, Group: 2, Process: "a", Epoch: 5, Revision: 10}}, ""},
-		"two contexts": {[]Event{{Kind: kindLeads, Process: "a", Epoch: 5, At: 1}, {Kind: kindLeads, Process: "b", Epoch: 8, At: 10},
+		"another group": {[]Event{write("b", 8, 9), {Kind: kindWrite, Group: 2, Process: "a", Epoch: 5, Revision: 10}},
+			""},
+		"two contexts": {[]Event{{Kind: kindLeads, Process: "a", Epoch: 5, At: 1},
+			{Kind: kindLeads, Process: "b", Epoch: 8, At: 10},
 			{Kind: kindEnded, Process: "a", Epoch: 5, At: 11}}, "ended 1ns later"},
-		"two contexts by a stall": {[]Event{{Kind: kindLeads, Process: "a", Epoch: 5, At: 1}, {Kind: kindLeads, Process: "b", Epoch: 8, At: 10},
+		"two contexts by a stall": {[]Event{{Kind: kindLeads, Process: "a", Epoch: 5, At: 1},
+			{Kind: kindLeads, Process: "b", Epoch: 8, At: 10},
 			{Kind: kindStall, Process: "a", At: 10, Stalled: 2}, {Kind: kindEnded, Process: "a", Epoch: 5, At: 11}}, ""},
-		"two contexts by a stall of another": {[]Event{{Kind: kindLeads, Process: "a", Epoch: 5, At: 1}, {Kind: kindLeads, Process: "b", Epoch: 8, At: 10},
-			{Kind: kindStall, Process: "b", At: 10, Stalled: 2}, {Kind: kindEnded, Process: "a", Epoch: 5, At: 11}}, "ended 1ns later"},
-		"two contexts by a pause": {[]Event{{Kind: kindLeads, Process: "a", Epoch: 5, At: 1}, {Kind: kindHarm, Process: "a", Note: paused, At: 3},
+		"two contexts by a stall of another": {[]Event{{Kind: kindLeads, Process: "a", Epoch: 5, At: 1},
+			{Kind: kindLeads, Process: "b", Epoch: 8, At: 10},
+			{Kind: kindStall, Process: "b", At: 10, Stalled: 2}, {Kind: kindEnded, Process: "a", Epoch: 5, At: 11}},
+			"ended 1ns later"},
+		"two contexts by a pause": {[]Event{{Kind: kindLeads, Process: "a", Epoch: 5, At: 1},
+			{Kind: kindHarm, Process: "a", Note: paused, At: 3},
 			{Kind: kindLeads, Process: "b", Epoch: 8, At: 10}, {Kind: kindEnded, Process: "a", Epoch: 5, At: 11}}, ""},
-		"a pause before": {[]Event{{Kind: kindHarm, Process: "a", Note: paused, At: 0}, {Kind: kindLeads, Process: "a", Epoch: 5, At: 1},
-			{Kind: kindLeads, Process: "b", Epoch: 8, At: 10}, {Kind: kindEnded, Process: "a", Epoch: 5, At: 11}}, "ended 1ns later"},
+		"a pause before": {[]Event{{Kind: kindHarm, Process: "a", Note: paused, At: 0},
+			{Kind: kindLeads, Process: "a", Epoch: 5, At: 1},
+			{Kind: kindLeads, Process: "b", Epoch: 8, At: 10}, {Kind: kindEnded, Process: "a", Epoch: 5, At: 11}},
+			"ended 1ns later"},
 	} {
 		accused(t, name, c.want, judgeLeaders(c.tape).problems)
 	}
@@ -63,21 +73,34 @@ func TestTickJudge(t *testing.T) {
 		stalled time.Duration
 		want    string
 	}{
-		"all of them":       {},
-		"doubled":           {change: func(f []fire) []fire { return append(f, f[7]) }, want: "doubled: tick 00:00:08.000 of s00"},
-		"missing":           {change: func(f []fire) []fire { return append(f[:7:7], f[8:]...) }, want: "missing: tick 00:00:08.000 of s00"},
-		"the first":         {change: func(f []fire) []fire { return f[1:] }, want: "s00 began with tick 00:00:02.000"},
-		"a schedule":        {change: func(f []fire) []fire { return f[20:] }, want: "missing: 39 of 40 schedules fired"},
-		"early":             {change: func(f []fire) []fire { f[7].published = at(7.999); return f }, want: "early: tick 00:00:08.000"},
-		"late":              {change: func(f []fire) []fire { f[7].published = at(12.5); return f }, want: "late: tick 00:00:08.000"},
-		"stalled":           {change: func(f []fire) []fire { f[7].published = at(12.5); return f }, stalled: time.Second},
-		"nobody ran":        {change: func(f []fire) []fire { f[7].published = at(12.5); return f }, running: []time.Time{at(9)}},
-		"ran already":       {change: func(f []fire) []fire { f[7].published = at(12.5); return f }, running: []time.Time{at(8.4)}, want: "late: tick 00:00:08.000"},
-		"behind a late one": {change: func(f []fire) []fire { f[7].published, f[8].published = at(11.9), at(15.8); return f }},
-		"of two kills":      {change: func(f []fire) []fire { f[7].published = at(14.5); return f }, kills: []time.Time{at(8), at(11)}},
-		"of one kill":       {change: func(f []fire) []fire { f[7].published = at(14.5); return f }, kills: []time.Time{at(8)}, want: "late: tick 00:00:08.000"},
-		"of two kills, too often": {change: func(f []fire) []fire { f[7].published, f[33].published = at(14.5), at(18.5); return f },
-			kills: []time.Time{at(8), at(11), at(16)}, want: "after 2 of 3 kills"},
+		"all of them": {},
+		"doubled": {change: func(f []fire) []fire { return append(f, f[7]) },
+			want: "doubled: tick 00:00:08.000 of s00"},
+		"missing": {change: func(f []fire) []fire { return append(f[:7:7], f[8:]...) },
+			want: "missing: tick 00:00:08.000 of s00"},
+		"the first":  {change: func(f []fire) []fire { return f[1:] }, want: "s00 began with tick 00:00:02.000"},
+		"a schedule": {change: func(f []fire) []fire { return f[20:] }, want: "missing: 39 of 40 schedules fired"},
+		"early": {change: func(f []fire) []fire { f[7].published = at(7.999); return f },
+			want: "early: tick 00:00:08.000"},
+		"late": {change: func(f []fire) []fire { f[7].published = at(12.5); return f },
+			want: "late: tick 00:00:08.000"},
+		"stalled": {change: func(f []fire) []fire { f[7].published = at(12.5); return f }, stalled: time.Second},
+		"nobody ran": {change: func(f []fire) []fire { f[7].published = at(12.5); return f },
+			running: []time.Time{at(9)}},
+		"ran already": {change: func(f []fire) []fire { f[7].published = at(12.5); return f },
+			running: []time.Time{at(8.4)}, want: "late: tick 00:00:08.000"},
+		"behind a late one": {change: func(
+			f []fire) []fire {
+			f[7].published, f[8].published = at(11.9), at(15.8)
+			return f
+		}},
+		"of two kills": {change: func(f []fire) []fire { f[7].published = at(14.5); return f },
+			kills: []time.Time{at(8), at(11)}},
+		"of one kill": {change: func(f []fire) []fire { f[7].published = at(14.5); return f },
+			kills: []time.Time{at(8)}, want: "late: tick 00:00:08.000"},
+		"of two kills, too often": {
+			change: func(f []fire) []fire { f[7].published, f[33].published = at(14.5), at(18.5); return f },
+			kills:  []time.Time{at(8), at(11), at(16)}, want: "after 2 of 3 kills"},
 		"of the end": {change: func(f []fire) []fire { f[18].published = at(25); return f }},
 	} {
 		var fires []fire
@@ -89,7 +112,8 @@ func TestTickJudge(t *testing.T) {
 		if c.change != nil {
 			fires = c.change(fires)
 		}
-		j := &tickJudge{begun: begun, ended: at(20.5), late: 4 * time.Second, running: c.running, kills: c.kills, stalled: func(time.Time, time.Time) time.Duration { return c.stalled }}
+		j := &tickJudge{begun: begun, ended: at(20.5), late: 4 * time.Second, running: c.running, kills: c.kills,
+			stalled: func(time.Time, time.Time) time.Duration { return c.stalled }}
 		j.judge(fires)
 		accused(t, name, c.want, j.problems)
 	}
@@ -150,42 +174,68 @@ func TestValuesJudge(t *testing.T) {
 		s    *script
 		want string
 	}{
-		"one after the other":   {new(script).did("a", put("1", "v", driver.Absent), ok(5, 5)).did("b", put("2", "v", 5), ok(6, 5)).did("a", nil, saw("v", "2", 6, 5)), ""},
-		"a lost update":         {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", put("2", "v", 5), ok(6, 5)).did("b", put("3", "v", 5), ok(7, 5)), "replaced revision 5"},
-		"absent although there": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("b", put("2", "v", driver.Absent), ok(6, 5)), "demanded that there is nothing"},
-		"two of them absent":    {new(script).did("a", put("1", "v", driver.Absent), ok(5, 5)).did("b", put("2", "v", driver.Absent), ok(6, 6)), "began anew"},
-		"a revision that falls": {new(script).did("a", put("1", "v", any), ok(9, 9)).did("b", put("2", "w", any), ok(5, 5)), "was called after"},
-		"a revision of two":     {new(script).did("a", put("1", "v", any), ok(9, 9)).did("b", put("2", "w", any), ok(9, 9)), "has the revision of"},
+		"one after the other": {new(script).did("a", put("1", "v", driver.Absent), ok(5, 5)).did("b", put("2", "v", 5),
+			ok(6, 5)).did("a", nil, saw("v", "2", 6, 5)), ""},
+		"a lost update": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", put("2", "v", 5),
+			ok(6, 5)).did("b", put("3", "v", 5), ok(7, 5)), "replaced revision 5"},
+		"absent although there": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("b", put("2", "v", driver.Absent),
+			ok(6, 5)), "demanded that there is nothing"},
+		"two of them absent": {new(script).did("a", put("1", "v", driver.Absent), ok(5, 5)).did("b",
+			put("2", "v", driver.Absent), ok(6, 6)), "began anew"},
+		"a revision that falls": {new(script).did("a", put("1", "v", any), ok(9, 9)).did("b", put("2", "w", any), ok(5, 5)),
+			"was called after"},
+		"a revision of two": {new(script).did("a", put("1", "v", any), ok(9, 9)).did("b", put("2", "w", any), ok(9, 9)),
+			"has the revision of"},
 		"applied twice": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", put("1", "v", any), ok(6, 5)),
 			"was applied twice"},
-		"refused and there": {new(script).did("a", put("0", "v", any), ok(4, 4)).did("a", put("1", "v", driver.Absent), no(saw("v", "0", 4, 4), conflict)).
+		"refused and there": {new(script).did("a", put("0", "v", any), ok(4, 4)).did("a", put("1", "v", driver.Absent),
+			no(saw("v", "0", 4, 4), conflict)).
 			did("b", nil, saw("v", "1", 5, 4)), "was refused, and b saw it"},
-		"from nowhere":             {new(script).did("b", nil, saw("v", "1", 5, 5)), "which nobody had written"},
-		"unknown and there":        {new(script).dies("a", put("1", "v", any)).did("b", nil, saw("v", "1", 5, 5)).did("b", put("2", "v", 5), ok(6, 5)), ""},
-		"an epoch of nobody":       {new(script).did("a", put("1", "v", any), ok(5, 4)), "which nobody began"},
-		"an epoch of somebody":     {new(script).dies("b", put("0", "v", any)).did("a", put("1", "v", any), ok(5, 4)), ""},
-		"ended early":              {new(script).did("a", lasting(put("1", "v", any), time.Minute), ok(5, 5)).did("b", put("2", "v", any), ok(6, 6)), "had not ended"},
-		"ended in time":            {new(script).did("a", lasting(put("1", "v", any), 5*time.Second), ok(5, 5)).waits(3*time.Second).did("b", put("2", "v", any), ok(6, 6)), ""},
-		"ended late":               {new(script).did("a", lasting(put("1", "v", any), 5*time.Second), ok(5, 5)).waits(6*time.Second).did("b", put("2", "v", any), ok(6, 5)), "had ended"},
-		"renewed by somebody dead": {new(script).did("a", lasting(put("1", "v", any), 5*time.Second), ok(5, 5)).dies("c", put("3", "v", any)).waits(6*time.Second).did("b", put("2", "v", any), ok(6, 5)), ""},
-		"deleted and there":        {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", remove("2", "v"), ok(0, 0)).did("b", put("3", "v", any), ok(7, 5)), "had ended"},
-		"deleted and anew":         {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", remove("2", "v"), ok(0, 0)).did("b", put("3", "v", any), ok(7, 7)), ""},
-		"a stale read":             {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", put("2", "v", any), ok(6, 5)).did("b", nil, saw("v", "1", 5, 5)), "had been answered before"},
-		"nothing read":             {new(script).did("a", put("1", "v", any), ok(5, 5)).did("b", nil, nothing("v")), "found nothing under v"},
-		"nothing after a deletion": {new(script).did("a", put("1", "v", any), ok(5, 5)).dies("a", remove("2", "v")).did("b", nil, nothing("v")), ""},
-		"read after its end": {new(script).did("a", lasting(put("1", "v", any), 2*time.Second), ok(5, 5)).waits(5*time.Second).did("b", nil, saw("v", "1", 5, 5)),
+		"from nowhere": {new(script).did("b", nil, saw("v", "1", 5, 5)), "which nobody had written"},
+		"unknown and there": {new(script).dies("a", put("1", "v", any)).did("b", nil, saw("v", "1", 5, 5)).did("b",
+			put("2", "v", 5), ok(6, 5)), ""},
+		"an epoch of nobody":   {new(script).did("a", put("1", "v", any), ok(5, 4)), "which nobody began"},
+		"an epoch of somebody": {new(script).dies("b", put("0", "v", any)).did("a", put("1", "v", any), ok(5, 4)), ""},
+		"ended early": {new(script).did("a", lasting(put("1", "v", any), time.Minute), ok(5, 5)).did("b",
+			put("2", "v", any), ok(6, 6)), "had not ended"},
+		"ended in time": {new(script).did("a", lasting(put("1", "v", any), 5*time.Second),
+			ok(5, 5)).waits(3*time.Second).did("b", put("2", "v", any), ok(6, 6)), ""},
+		"ended late": {new(script).did("a", lasting(put("1", "v", any), 5*time.Second),
+			ok(5, 5)).waits(6*time.Second).did("b", put("2", "v", any), ok(6, 5)), "had ended"},
+		"renewed by somebody dead": {new(script).did("a", lasting(put("1", "v", any), 5*time.Second), ok(5, 5)).dies("c",
+			put("3", "v", any)).waits(6*time.Second).did("b", put("2", "v", any), ok(6, 5)), ""},
+		"deleted and there": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", remove("2", "v"),
+			ok(0, 0)).did("b", put("3", "v", any), ok(7, 5)), "had ended"},
+		"deleted and anew": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", remove("2", "v"),
+			ok(0, 0)).did("b", put("3", "v", any), ok(7, 7)), ""},
+		"a stale read": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", put("2", "v", any),
+			ok(6, 5)).did("b", nil, saw("v", "1", 5, 5)), "had been answered before"},
+		"nothing read": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("b", nil, nothing("v")),
+			"found nothing under v"},
+		"nothing after a deletion": {new(script).did("a", put("1", "v", any), ok(5, 5)).dies("a", remove("2", "v")).did("b",
+			nil, nothing("v")), ""},
+		"read after its end": {new(script).did("a", lasting(put("1", "v", any), 2*time.Second),
+			ok(5, 5)).waits(5*time.Second).did("b", nil, saw("v", "1", 5, 5)),
 			"which had ended"},
-		"a conflict with what was asked": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("b", put("2", "v", 5), no(saw("v", "1", 5, 5), conflict)), "refused by what it demanded"},
-		"a conflict with nothing":        {new(script).did("b", put("2", "v", driver.Absent), no(Event{}, conflict)), "refused by what it demanded"},
-		"a fence that holds":             {new(script).did("a", put("1", "l", any), ok(5, 5)).did("a", under(put("2", "v", any), 5), ok(6, 6)), ""},
-		"an older fence": {new(script).did("a", put("1", "l", any), ok(5, 5)).did("a", remove("2", "l"), ok(0, 0)).did("b", put("3", "l", any), ok(7, 7)).
+		"a conflict with what was asked": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("b", put("2", "v", 5),
+			no(saw("v", "1", 5, 5), conflict)), "refused by what it demanded"},
+		"a conflict with nothing": {new(script).did("b", put("2", "v", driver.Absent), no(Event{}, conflict)),
+			"refused by what it demanded"},
+		"a fence that holds": {new(script).did("a", put("1", "l", any), ok(5, 5)).did("a",
+			under(put("2", "v", any), 5), ok(6, 6)), ""},
+		"an older fence": {new(script).did("a", put("1", "l", any), ok(5, 5)).did("a", remove("2", "l"), ok(0, 0)).did("b",
+			put("3", "l", any), ok(7, 7)).
 			did("a", under(put("4", "v", any), 5), ok(8, 8)), "was applied under epoch 5"},
-		"a fence that is over": {new(script).did("a", lasting(put("1", "l", any), 2*time.Second), ok(5, 5)).waits(5*time.Second).did("a", under(put("4", "v", any), 5), ok(8, 8)),
+		"a fence that is over": {new(script).did("a", lasting(put("1", "l", any), 2*time.Second),
+			ok(5, 5)).waits(5*time.Second).did("a", under(put("4", "v", any), 5), ok(8, 8)),
 			"which had ended"},
-		"a fence refused": {new(script).did("a", put("1", "l", any), ok(5, 5)).did("a", under(put("2", "v", any), 5), no(Event{}, leaseLost)), "which had not ended"},
-		"an older fence deletes": {new(script).did("a", put("1", "l", any), ok(5, 5)).did("a", remove("2", "l"), ok(0, 0)).did("b", put("3", "l", any), ok(7, 7)).
+		"a fence refused": {new(script).did("a", put("1", "l", any), ok(5, 5)).did("a", under(put("2", "v", any), 5),
+			no(Event{}, leaseLost)), "which had not ended"},
+		"an older fence deletes": {new(script).did("a", put("1", "l", any), ok(5, 5)).did("a", remove("2", "l"),
+			ok(0, 0)).did("b", put("3", "l", any), ok(7, 7)).
 			did("a", under(remove("4", "v"), 5), ok(0, 0)), "deleted v under epoch 5"},
-		"a fence that is over deletes": {new(script).did("a", lasting(put("1", "l", any), 2*time.Second), ok(5, 5)).waits(5*time.Second).did("a", under(remove("4", "v"), 5), ok(0, 0)),
+		"a fence that is over deletes": {new(script).did("a", lasting(put("1", "l", any), 2*time.Second),
+			ok(5, 5)).waits(5*time.Second).did("a", under(remove("4", "v"), 5), ok(0, 0)),
 			"which had ended"},
 		"a stale deletion": {new(script).did("a", put("1", "v", any), ok(5, 5)).did("a", put("2", "v", any), ok(6, 5)).
 			did("b", &write{ID: "3", Name: "v", Delete: true, If: 5}, ok(0, 0)), "deleted revision 5"},
@@ -195,7 +245,8 @@ func TestValuesJudge(t *testing.T) {
 		accused(t, name, c.want, judgeValues(c.s.events).problems)
 	}
 	harmed := new(script).took("a", put("1", "v", any), ok(5, 5), 4*second)
-	harmed.events = append(harmed.events, Event{Kind: kindHarm, Process: "a", At: second, Note: cutOff}, Event{Kind: kindHeal, Process: "a", At: 2 * second})
+	harmed.events = append(harmed.events, Event{Kind: kindHarm, Process: "a", At: second, Note: cutOff},
+		Event{Kind: kindHeal, Process: "a", At: 2 * second})
 	accused(t, "slow because it was harmed", "", judgeValues(harmed.events).problems)
 	stalled := new(script).took("a", put("1", "v", any), ok(5, 5), 4*second)
 	stalled.events = append(stalled.events, Event{Kind: kindStall, Process: "a", At: 3 * second, Stalled: second})

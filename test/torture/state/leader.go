@@ -69,7 +69,8 @@ func runLeaders(ctx context.Context, r *run) error {
 	for _, g := range groups {
 		changes = append(changes, g.judge()...)
 	}
-	r.figure("%d epochs, %d writes accepted, %d late ones refused, %d contexts seen to end in time", v.epochs, v.accepted, v.late, v.ended)
+	r.figure("%d epochs, %d writes accepted, %d late ones refused, %d contexts seen to end in time", v.epochs, v.accepted,
+		v.late, v.ended)
 	r.figure("another leads after the harm of a leader, TTL %v: %s", r.o.TTL, spread(changes))
 	return errors.Join(append(errs, failed)...)
 }
@@ -306,8 +307,8 @@ func (m *member) bucket() string {
 	return m.duty()
 }
 
-// underLease writes until its time is over, or a write is refused. It does not look at its context, as one that was paused in the middle of a write would
-// not. Somebody else in this process writes too, who does not hear of the end.
+// underLease writes until its time is over, or a write is refused. It does not look at its context, as one that was
+// paused in the middle of a write would not. Somebody else in this process writes too, who does not hear of the end.
 func (m *member) underLease(l *cluster.Lock) {
 	blind := context.WithoutCancel(l.Context())
 	m.record(Event{Kind: kindLeads, Epoch: l.Epoch()})
@@ -319,19 +320,22 @@ func (m *member) underLease(l *cluster.Lock) {
 		for m.writeState(l, false) && sleep(blind, m.Pace) {
 		}
 	})
-	for end := time.Now().Add(between(m.random, m.TTL/2, 2*m.TTL)); time.Now().Before(end) && sleep(blind, between(m.random, 0, m.Pace)); {
+	for end := time.Now().Add(between(m.random, m.TTL/2, 2*m.TTL)); time.Now().Before(end) &&
+		sleep(blind, between(m.random, 0, m.Pace)); {
 		if !m.writeState(l, false) {
 			return
 		}
 	}
 }
 
-// writeState writes the epoch under its fence, and notes what became of that. It reports false if another leads. What is not known is not noted.
+// writeState writes the epoch under its fence, and notes what became of that. It reports false if another leads. What
+// is not known is not noted.
 func (m *member) writeState(l *cluster.Lock, late bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*m.TTL)
 	defer cancel()
 	data := binary.BigEndian.AppendUint64(nil, l.Epoch())
-	r := m.b.Driver().KV().Apply(ctx, m.bucket(), driver.KVOptions{}, driver.Write{Name: stateName, Data: data, Fence: l.Fence()})[0]
+	r := m.b.Driver().KV().Apply(ctx, m.bucket(), driver.KVOptions{},
+		driver.Write{Name: stateName, Data: data, Fence: l.Fence()})[0]
 	switch {
 	case r.Err == nil:
 		m.record(Event{Kind: kindWrite, Epoch: l.Epoch(), Revision: r.Revision, Late: late})

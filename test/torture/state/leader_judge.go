@@ -60,7 +60,8 @@ func (j *leaderJudge) owners(events []Event) {
 	j.epochs += len(owner)
 }
 
-// writes puts accepted writes into the order in which the broker applied them: their epochs never fall, and no late one is among them.
+// writes puts accepted writes into the order in which the broker applied them: their epochs never fall, and no late one
+// is among them.
 func (j *leaderJudge) writes(events []Event) {
 	var accepted []Event
 	for _, e := range events {
@@ -76,7 +77,8 @@ func (j *leaderJudge) writes(events []Event) {
 	slices.SortFunc(accepted, func(a, b Event) int { return cmp.Compare(a.Revision, b.Revision) })
 	for i, e := range accepted {
 		if i > 0 && e.Epoch < accepted[i-1].Epoch {
-			j.accuse("a write of epoch %d was accepted after one of epoch %d, at revision %d", e.Epoch, accepted[i-1].Epoch, e.Revision)
+			j.accuse("a write of epoch %d was accepted after one of epoch %d, at revision %d", e.Epoch, accepted[i-1].Epoch,
+				e.Revision)
 		}
 		if i > 0 && e.Revision == accepted[i-1].Revision {
 			j.accuse("revision %d was given twice", e.Revision)
@@ -87,7 +89,8 @@ func (j *leaderJudge) writes(events []Event) {
 	}
 }
 
-// contexts demands that the context of a lead has ended when another leads, but for what the machine did not let its process run.
+// contexts demands that the context of a lead has ended when another leads, but for what the machine did not let its
+// process run.
 func (j *leaderJudge) contexts(events []Event) {
 	begins := map[uint64]Event{}
 	for _, e := range events {
@@ -109,7 +112,8 @@ func (j *leaderJudge) contexts(events []Event) {
 		next := begins[order[i]]
 		excuse := stalled(j.all, begins[e.Epoch].At, e.At, func(p string) bool { return p == processOf(e.Process) })
 		if overlap := time.Duration(e.At-next.At) - excuse; overlap > 0 {
-			j.accuse("%s led under epoch %d, and the context of %s under epoch %d ended %v later", next.Process, next.Epoch, e.Process, e.Epoch, overlap)
+			j.accuse("%s led under epoch %d, and the context of %s under epoch %d ended %v later", next.Process, next.Epoch,
+				e.Process, e.Epoch, overlap)
 		}
 	}
 }

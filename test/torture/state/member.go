@@ -112,7 +112,8 @@ func (o order) connect(ctx context.Context) (*ferry.Broker, error) {
 	case u.Scheme == "kafka": // brokers tell their own address, so that the connection itself takes the detour
 		q := u.Query()
 		return kafka.Open(ctx, kafka.Options{
-			Brokers: []string{u.Host}, Namespace: q.Get("namespace"), Transactions: q.Get("transactions") == "true", Partitions: 2, InternalPartitions: 2, Broker: options,
+			Brokers: []string{u.Host}, Namespace: q.Get("namespace"), Transactions: q.Get("transactions") == "true",
+			Partitions: 2, InternalPartitions: 2, Broker: options,
 			Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, o.Via)
 			},

@@ -28,7 +28,8 @@ func noteStalls(ctx context.Context, clock func() int64, record func(Event)) {
 	}
 }
 
-// noteDelays writes down when the server of a broker took long for a small write, which is the machine's doing too, until ctx ends.
+// noteDelays writes down when the server of a broker took long for a small write, which is the machine's doing too,
+// until ctx ends.
 func noteDelays(ctx context.Context, b *ferry.Broker, clock func() int64, record func(Event)) {
 	for sleep(ctx, 5*nap) {
 		begun := clock()

@@ -1,5 +1,5 @@
-// Package state tortures what lies beside the messages: leaders, schedules and named values. Processes that use them are killed, paused and cut off;
-// then what they wrote down is judged.
+// Package state tortures what lies beside the messages: leaders, schedules and named values. Processes that use them
+// are killed, paused and cut off; then what they wrote down is judged.
 //
 //	state    options, what can be run, the report
 //	backend  brokers and their servers
@@ -52,7 +52,8 @@ type Fault struct {
 func Faults() []Fault {
 	return []Fault{
 		{"leader", "leaders that write under their lease are killed, paused and cut off", 25 * time.Second, runLeaders},
-		{"schedules", "whoever runs schedules is killed every two seconds, on Kafka every fifteen", 20 * time.Second, runTicks},
+		{"schedules", "whoever runs schedules is killed every two seconds, on Kafka every fifteen", 20 * time.Second,
+			runTicks},
 		{"values", "writers of named values are killed, paused and cut off", 10 * time.Second, runValues},
 	}
 }
@@ -82,7 +83,8 @@ func (r *Report) Verdict() string {
 		word = fmt.Sprintf("VIOLATED: %d promises", len(r.Problems))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-12s %-10s seed %d: %s, %d kills, %d pauses, %d cuts", r.Fault, r.Broker, r.Seed, word, r.Kills, r.Pauses, r.Cuts)
+	fmt.Fprintf(&b, "%-12s %-10s seed %d: %s, %d kills, %d pauses, %d cuts", r.Fault, r.Broker, r.Seed, word, r.Kills,
+		r.Pauses, r.Cuts)
 	for _, line := range r.Figures {
 		fmt.Fprintf(&b, "\n  %s", line)
 	}
@@ -132,7 +134,8 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	return &r.report, errors.Join(err, stop(), r.backend.close(), r.tape.close())
 }
 
-// watch notes what the machine does not let happen in time, until it is stopped. In virtual time there is nothing of that.
+// watch notes what the machine does not let happen in time, until it is stopped. In virtual time there is nothing of
+// that.
 func (r *run) watch(ctx context.Context) (stop func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var noting sync.WaitGroup

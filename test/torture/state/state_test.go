@@ -88,7 +88,8 @@ func onBrokers(t *testing.T, o Options) {
 			o := o
 			o.Broker = broker
 			if broker == "kafka" {
-				o.URL = "kafka://" + kafkatest.Shared(t).Addrs()[0] + "/?transactions=true&partitions=2&internal_partitions=2&namespace=" + strings.ToLower(o.Fault) + "."
+				o.URL = "kafka://" + kafkatest.Shared(t).Addrs()[0] +
+					"/?transactions=true&partitions=2&internal_partitions=2&namespace=" + strings.ToLower(o.Fault) + "."
 			}
 			torture(t, o)
 		})

@@ -56,7 +56,8 @@ func (r *run) tolerated(b *ferry.Broker) time.Duration {
 	switch r.o.Broker {
 	case "disk": // a kill ends leases too
 		return time.Second
-	case "kafka": // whoever is killed while its group waits for another that was killed is given partitions once more, for a session
+	case "kafka":
+		// whoever is killed while its group waits for another that was killed is given partitions once more, for a session
 		return 2*b.Driver().Capabilities().MinLease + 3*time.Second
 	}
 	return max(3*time.Second, b.Driver().Capabilities().MinLease) + time.Second
@@ -189,7 +190,8 @@ func (r *run) published(ctx context.Context, b *ferry.Broker, beyond time.Time) 
 	if err = errors.Join(err, <-done); err != nil {
 		return nil, err
 	}
-	for q := (driver.Query{Topic: tickTopic, Group: driver.DefaultGroup, State: driver.StateReady, Limit: driver.MaxLimit}); ; {
+	for q := (driver.Query{Topic: tickTopic, Group: driver.DefaultGroup, State: driver.StateReady,
+		Limit: driver.MaxLimit}); ; {
 		p, err := b.Driver().Browse(ctx, q)
 		if err != nil {
 			return nil, err

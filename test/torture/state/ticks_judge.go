@@ -76,7 +76,8 @@ func (j *tickJudge) complete(name string, seen map[time.Time]int) {
 	}
 }
 
-// time judges when a tick was published. It is laid when the one before is. Those of the end, when nobody ran any more, may be late.
+// time judges when a tick was published. It is laid when the one before is. Those of the end, when nobody ran any more,
+// may be late.
 func (j *tickJudge) time(f fire, laid time.Time) {
 	if f.published.Before(f.tick) {
 		j.accuse("early: tick %s of %s was published at %s", stamp(f.tick), f.name, stamp(f.published))

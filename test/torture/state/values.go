@@ -18,7 +18,8 @@ const (
 	answerIn     = 3 * time.Second // however others die
 )
 
-// write is one write of a value. Its identity is its data too: whoever sees the data knows which write that was. A repetition has the same.
+// write is one write of a value. Its identity is its data too: whoever sees the data knows which write that was. A
+// repetition has the same.
 type write struct {
 	ID      string           `json:"id"`
 	Name    string           `json:"name"`
@@ -81,15 +82,18 @@ func runValues(ctx context.Context, r *run) error {
 	for _, p := range v.problems {
 		r.accuse("%s", p)
 	}
-	if r.o.Load >= 10*time.Second && (v.applied == 0 || v.refused == 0 || v.fenced == 0) { // in less a busy machine may get to nothing
+	// in less a busy machine may get to nothing
+	if r.o.Load >= 10*time.Second && (v.applied == 0 || v.refused == 0 || v.fenced == 0) {
 		r.accuse("%d writes applied, %d refused, %d fences lost: nothing is proved", v.applied, v.refused, v.fenced)
 	}
-	r.figure("%d writes applied, %d conflicts, %d fences lost, %d unknown, %d repeated; %d reads; %d lives of values", v.applied, v.refused, v.fenced, v.unknown, v.repeated, v.reads, v.lives)
+	r.figure("%d writes applied, %d conflicts, %d fences lost, %d unknown, %d repeated; %d reads; %d lives of values",
+		v.applied, v.refused, v.fenced, v.unknown, v.repeated, v.reads, v.lives)
 	r.figure("an answer of whoever was not harmed takes %s", spread(v.took))
 	return nil
 }
 
-// harmWriters kills, pauses and cuts off one after the other. A life repeats what the one before it did not learn the outcome of.
+// harmWriters kills, pauses and cuts off one after the other. A life repeats what the one before it did not learn the
+// outcome of.
 func (r *run) harmWriters(ctx context.Context) (err error) {
 	random, lives := r.random(1), 0
 	pace := 15 * time.Millisecond
@@ -98,7 +102,8 @@ func (r *run) harmWriters(ctx context.Context) (err error) {
 	}
 	start := func(i int, repeat *write) (actor, error) {
 		lives++
-		return r.start(order{Name: life("writer", i, lives), Role: "writer", Seed: random.Uint64(), Members: writers, Repeat: repeat, Pace: pace})
+		return r.start(order{Name: life("writer", i, lives), Role: "writer", Seed: random.Uint64(), Members: writers,
+			Repeat: repeat, Pace: pace})
 	}
 	processes, ways := writers, []string{killed, killed, killed, paused, cutOff, held}
 	if r.o.Broker == "disk" {
@@ -243,7 +248,8 @@ func (w *writer) lease() *write {
 	return x
 }
 
-// value writes or deletes a value, perhaps under a condition, perhaps under a lease: the newest that is known, or one before.
+// value writes or deletes a value, perhaps under a condition, perhaps under a lease: the newest that is known, or one
+// before.
 func (w *writer) value() *write {
 	x := w.draw(w.valueName())
 	switch k := w.known[x.Name]; w.random.IntN(4) {

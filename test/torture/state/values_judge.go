@@ -41,7 +41,8 @@ type call struct {
 	found      *found
 }
 
-// entry is a write, with all calls that made it. It was applied at a moment from start to end, of the first call and of the first sign that it had been.
+// entry is a write, with all calls that made it. It was applied at a moment from start to end, of the first call and of
+// the first sign that it had been.
 type entry struct {
 	*write
 	calls      []*call
@@ -66,7 +67,8 @@ type valuesJudge struct {
 	columns map[string]*column
 }
 
-// judgeValues holds what was answered against what the contract says of named values: revisions are the order of all writes, and every answer must fit it.
+// judgeValues holds what was answered against what the contract says of named values: revisions are the order of all
+// writes, and every answer must fit it.
 func judgeValues(all []Event) valuesVerdict {
 	j := &valuesJudge{entries: map[string]*entry{}, columns: map[string]*column{}}
 	j.gather(all)
@@ -135,7 +137,8 @@ func (j *valuesJudge) gather(all []Event) {
 // sign says that a write was applied by a moment. Every sign tells the same revision.
 func (j *valuesJudge) sign(x *entry, revision, epoch uint64, at int64) {
 	if x.applied && (x.revision != revision || x.epoch != epoch) {
-		j.accuse("%v was applied twice: it is seen at revision %d, epoch %d, and %d, %d", x, x.revision, x.epoch, revision, epoch)
+		j.accuse("%v was applied twice: it is seen at revision %d, epoch %d, and %d, %d", x, x.revision, x.epoch, revision,
+			epoch)
 	}
 	if !x.applied || at < x.end {
 		x.end = at
@@ -207,7 +210,8 @@ func (j *valuesJudge) arrange() {
 	}
 }
 
-// realTime demands that a write that was called after another was answered has the larger revision, in the whole bucket.
+// realTime demands that a write that was called after another was answered has the larger revision, in the whole
+// bucket.
 func (j *valuesJudge) realTime() {
 	var puts []*entry
 	for _, c := range j.columns {
@@ -244,7 +248,8 @@ func (j *valuesJudge) put(c *column, before, x *entry) {
 		j.accuse("%v began anew, and %v had not ended", x, before)
 	case follows && c.hasEnded(before, x.start, pace):
 		j.accuse("%v went on with epoch %d, and %v had ended", x, x.epoch, before)
-	case x.epoch != x.revision && !follows && !slices.ContainsFunc(c.maybe, func(u *entry) bool { return u.start < x.end }):
+	case x.epoch != x.revision && !follows && !slices.ContainsFunc(c.maybe,
+		func(u *entry) bool { return u.start < x.end }):
 		j.accuse("%v has epoch %d, which nobody began", x, x.epoch)
 	}
 	if x.Fence != nil {
@@ -316,7 +321,8 @@ func (j *valuesJudge) answer(c *call) {
 	case c.err == conflict:
 		j.refused++
 		j.saw(col, c, pace)
-		if c.found == nil && (c.w.If == driver.Absent || c.w.If == 0) || c.found != nil && uint64(c.w.If) == c.found.Revision {
+		if c.found == nil && (c.w.If == driver.Absent || c.w.If == 0) || c.found != nil &&
+			uint64(c.w.If) == c.found.Revision {
 			j.accuse("%s was refused by what it demanded: condition %d, found %+v", c.w.ID, c.w.If, c.found)
 		}
 	case c.err == leaseLost:
@@ -325,7 +331,8 @@ func (j *valuesJudge) answer(c *call) {
 	}
 }
 
-// saw demands that what was seen was there at that time, and that nothing was seen only where there may have been nothing.
+// saw demands that what was seen was there at that time, and that nothing was seen only where there may have been
+// nothing.
 func (j *valuesJudge) saw(col *column, c *call, slack time.Duration) {
 	var newest *entry // that was certainly there when the call began, unless its life had ended
 	for _, x := range col.puts {
@@ -360,7 +367,8 @@ func (j *valuesJudge) lost(c *call) {
 	}
 	known := false
 	for _, l := range leases.puts {
-		if l.epoch > c.w.Fence.Epoch && l.start < c.end || l.epoch == c.w.Fence.Epoch && l.start < c.end && leases.mayHaveEnded(l, c.end, pace) {
+		if l.epoch > c.w.Fence.Epoch && l.start < c.end || l.epoch == c.w.Fence.Epoch && l.start < c.end &&
+			leases.mayHaveEnded(l, c.end, pace) {
 			return
 		}
 		known = known || l.epoch == c.w.Fence.Epoch
@@ -380,14 +388,16 @@ func (c *column) mayHaveEnded(x *entry, until int64, slack time.Duration) bool {
 	})
 }
 
-// hasEnded reports whether the life of a value has certainly ended between a write of it and a moment, if nothing else was written meanwhile.
+// hasEnded reports whether the life of a value has certainly ended between a write of it and a moment, if nothing else
+// was written meanwhile.
 func (c *column) hasEnded(x *entry, before int64, slack time.Duration) bool {
 	if slices.ContainsFunc(c.deletes, func(d *entry) bool { return d.applied && d.start > x.end && d.end < before }) {
 		return true
 	}
 	renewed := func(u *entry) bool { return u.start < before && u.start > x.start-int64(arrival) }
 	later := func(p *entry) bool { return p.revision > x.revision && p.epoch == x.epoch && p.start < before }
-	return x.TTL > 0 && before-x.end > int64(x.TTL+slack) && !slices.ContainsFunc(c.maybe, renewed) && !slices.ContainsFunc(c.puts, later)
+	return x.TTL > 0 && before-x.end > int64(x.TTL+slack) && !slices.ContainsFunc(c.maybe, renewed) &&
+		!slices.ContainsFunc(c.puts, later)
 }
 
 // times demands that whoever is not harmed is answered soon, however others die.
@@ -404,12 +414,14 @@ func (j *valuesJudge) times(all []Event) {
 	}
 	for _, c := range j.calls {
 		meanwhile := func(h [2]int64) bool { return c.start < h[1] && c.end > h[0] }
-		if c.end == 0 || slices.ContainsFunc(harmed[processOf(c.process)], meanwhile) || slices.ContainsFunc(harmed[""], meanwhile) {
+		if c.end == 0 || slices.ContainsFunc(harmed[processOf(c.process)], meanwhile) ||
+			slices.ContainsFunc(harmed[""], meanwhile) {
 			continue
 		}
 		took := time.Duration(c.end - c.start)
 		j.took = append(j.took, took)
-		if took > answerIn && took-stalled(all, c.start, c.end, func(p string) bool { return p == processOf(c.process) }) > answerIn {
+		if took > answerIn && took-stalled(all, c.start, c.end, func(p string) bool { return p == processOf(c.process) }) >
+			answerIn {
 			j.accuse("%s waited for %v for the answer of its call %d, which ended with %q", c.process, took, c.op, c.err)
 		}
 	}

@@ -22,7 +22,8 @@ func Wrap(d driver.Driver, log *history.Writer, harm *Harm, shared bool) *Driver
 }
 
 // Publish stores messages, unless they or the answer get lost on the way.
-func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
+func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions) ([]driver.Receipt,
+	error) {
 	c := d.harm.pass()
 	if c.buried || c.away {
 		return fail(msgs, lost(c))

@@ -30,8 +30,8 @@ type Harm struct {
 // NewHarm returns a Harm with nothing wrong.
 func NewHarm() *Harm { return &Harm{change: make(chan struct{}), waits: map[int]context.CancelFunc{}} }
 
-// wait returns a context for a call that may wait in the broker. It ends when the process dies or its connection is cut:
-// the broker then hands nothing to a caller that is not there any more.
+// wait returns a context for a call that may wait in the broker. It ends when the process dies or its connection is
+// cut: the broker then hands nothing to a caller that is not there any more.
 func (h *Harm) wait(ctx context.Context) (waiting context.Context, done func()) {
 	waiting, cancel := context.WithCancel(ctx)
 	h.mu.Lock()

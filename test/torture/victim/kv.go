@@ -34,7 +34,8 @@ func (v *values) List(ctx context.Context, q driver.KVQuery) (page driver.KVPage
 }
 
 // Apply makes writes, unless they or the answers get lost on the way.
-func (v *values) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
+func (v *values) Apply(ctx context.Context, bucket string, o driver.KVOptions,
+	ws ...driver.Write) []driver.WriteResult {
 	var results []driver.WriteResult
 	err := v.ask(func() error {
 		results = v.inner.Apply(ctx, bucket, o, ws...)

@@ -27,7 +27,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		MaxAttempts: c.MaxAttempts, MaxDeliveries: c.MaxDeliveries,
 		StopTimeout: max(5*time.Second, 2*c.Lease), // a slow handler takes up to one and a half
 		// MaxElapsed is far away: only a client that compares its own clock with the broker's runs into it.
-		Retry: ferry.RetryPolicy{Delays: []time.Duration{20 * time.Millisecond, 150 * time.Millisecond, 1100 * time.Millisecond}, MaxElapsed: 30 * time.Minute},
+		Retry: ferry.RetryPolicy{Delays: []time.Duration{20 * time.Millisecond, 150 * time.Millisecond,
+			1100 * time.Millisecond}, MaxElapsed: 30 * time.Minute},
 	})
 	for _, group := range c.Groups {
 		worker.HandleRaw(w, c.Topic, c.handle, worker.Group(group))

@@ -41,7 +41,8 @@ type Settings struct {
 type Host struct {
 	Broker *ferry.Broker
 	Log    *history.Writer
-	// Instance is who a consumer is to the broker, and whose the ids and keys of a producer are. Defaults to the name of the process.
+	// Instance is who a consumer is to the broker, and whose the ids and keys of a producer are. Defaults to the name of
+	// the process.
 	Instance string
 	// Habits are how handlers behave.
 	Habits *Habits

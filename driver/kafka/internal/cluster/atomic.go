@@ -32,7 +32,8 @@ func (w *atomicBatches) store(ctx context.Context, d *Cluster, records []*kgo.Re
 	}
 	if w.cl == nil {
 		var err error
-		if w.cl, err = kgo.NewClient(d.ClientOptions(append(d.producerOptions(), kgo.TransactionTimeout(TransactFor), kgo.TransactionalID(w.id))...)...); err != nil {
+		if w.cl, err = kgo.NewClient(d.ClientOptions(append(d.producerOptions(), kgo.TransactionTimeout(TransactFor),
+			kgo.TransactionalID(w.id))...)...); err != nil {
 			return driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
 		}
 	}
@@ -70,7 +71,8 @@ func (w *atomicBatches) Close() {
 	}
 }
 
-// findOut learns what became of a transaction whose end was not answered: first it is ended for good, then its records are there or not.
+// findOut learns what became of a transaction whose end was not answered: first it is ended for good, then its records
+// are there or not.
 func (w *atomicBatches) findOut(ctx context.Context, d *Cluster, records []*kgo.Record, cause error) error {
 	err := d.Fence(ctx, w.id)
 	if err == nil {
@@ -87,7 +89,8 @@ func (w *atomicBatches) findOut(ctx context.Context, d *Cluster, records []*kgo.
 			return notWhole(cause)
 		}
 	}
-	return driver.NewError(driver.ErrUnknown, "the messages may or may not be stored, all of them", "check, or repeat it with the same ids", errors.Join(cause, err))
+	return driver.NewError(driver.ErrUnknown, "the messages may or may not be stored, all of them",
+		"check, or repeat it with the same ids", errors.Join(cause, err))
 }
 
 // trimmed reports whether what was stored at the offset of a record is deleted.
@@ -104,5 +107,6 @@ func notWhole(err error) error {
 	if known := Unsure("the batch", err); !errors.Is(known, driver.ErrUnknown) {
 		return known
 	}
-	return driver.NewError(driver.ErrNotApplied, "the messages could not be stored in one transaction", "try again: nothing of it is stored", err)
+	return driver.NewError(driver.ErrNotApplied, "the messages could not be stored in one transaction",
+		"try again: nothing of it is stored", err)
 }

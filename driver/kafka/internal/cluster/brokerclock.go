@@ -44,7 +44,8 @@ func (d *Cluster) Now() time.Time {
 	return d.Clock.at.Add(time.Since(d.Clock.since))
 }
 
-// early is how much earlier than by now something may end that must not be delivered late. It is bounded: a slow probe says little.
+// early is how much earlier than by now something may end that must not be delivered late. It is bounded: a slow probe
+// says little.
 const early = 40 * time.Millisecond
 
 // EndsAt turns a time of the brokers at which something must be over into one of this machine.
@@ -125,7 +126,8 @@ func (d *Cluster) Probe(ctx context.Context) error {
 		d.Clock.Take(at, sent, acked)
 		return nil
 	case <-ctx.Done():
-		return driver.NewError(driver.ErrNotApplied, "the time of the brokers cannot be read", "see whether the brokers can be reached", ctx.Err())
+		return driver.NewError(driver.ErrNotApplied, "the time of the brokers cannot be read",
+			"see whether the brokers can be reached", ctx.Err())
 	case <-d.Done:
 		return refusal.Closed()
 	}

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBrokerClock: however the clocks differ and however long probes take, the brokers' time is never taken for later than it is, nor for
-// earlier than the fastest probe allows.
+// TestBrokerClock: however the clocks differ and however long probes take, the brokers' time is never taken for later
+// than it is, nor for earlier than the fastest probe allows.
 //
 // Lesson: R9, L68
 func TestBrokerClock(t *testing.T) {
@@ -26,7 +26,8 @@ func TestBrokerClock(t *testing.T) {
 	})
 }
 
-// misjudged sends probes whose way there, way back and distance are in ms, and says when the brokers' time was taken for another.
+// misjudged sends probes whose way there, way back and distance are in ms, and says when the brokers' time was taken
+// for another.
 func misjudged(skew time.Duration, ms []int) string {
 	d := &Cluster{Clock: brokerClock{probes: map[string]chan time.Time{}}}
 	fastest := time.Duration(1 << 62)
@@ -41,12 +42,14 @@ func misjudged(skew time.Duration, ms []int) string {
 		time.Sleep(time.Duration(ms[2]) * 5 * time.Millisecond)
 		brokers := time.Now().Add(skew)
 		if now := d.Now(); now.After(brokers) || brokers.Sub(now) > fastest {
-			return fmt.Sprintf("it is %v at the brokers, and taken for %v, %v less; the fastest probe took %v", brokers, now, brokers.Sub(now), fastest)
+			return fmt.Sprintf("it is %v at the brokers, and taken for %v, %v less; the fastest probe took %v", brokers, now,
+				brokers.Sub(now), fastest)
 		}
 		if due := brokers.Add(time.Minute); d.Local(due).Before(time.Now().Add(time.Minute)) {
 			return fmt.Sprintf("what is due in a minute is taken for due in %v", time.Until(d.Local(due)))
 		}
-		if ends := d.EndsAt(brokers.Add(time.Minute)); ends.Before(time.Now().Add(time.Minute-early)) || ends.After(d.Local(brokers.Add(time.Minute))) {
+		if ends := d.EndsAt(brokers.Add(time.Minute)); ends.Before(time.Now().Add(time.Minute-early)) ||
+			ends.After(d.Local(brokers.Add(time.Minute))) {
 			return fmt.Sprintf("what ends in a minute is taken for over in %v", time.Until(ends))
 		}
 	}

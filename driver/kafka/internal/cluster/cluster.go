@@ -36,7 +36,8 @@ type Settings struct {
 	RejectForeign      bool
 }
 
-// Heartbeat is how often a member of a group is heard of, and hears that others died: the sooner, the less is added to the session.
+// Heartbeat is how often a member of a group is heard of, and hears that others died: the sooner, the less is added to
+// the session.
 func (o Settings) Heartbeat() time.Duration { return min(o.Session/12, time.Second/2) }
 
 // Cluster is the connection to the brokers: what is stored, read and asked there, whatever it means.
@@ -61,8 +62,9 @@ type Cluster struct {
 
 // New makes the client. It connects with the first request.
 func New(o Settings, sessionGiven bool) (*Cluster, error) {
-	d := &Cluster{names: names(o.Namespace), Settings: o, sessionGiven: sessionGiven, unpack: kgo.DefaultDecompressor(), joining: map[string]chan struct{}{},
-		Done: make(chan struct{}), Clock: brokerClock{probes: map[string]chan time.Time{}}}
+	d := &Cluster{names: names(o.Namespace), Settings: o, sessionGiven: sessionGiven, unpack: kgo.DefaultDecompressor(),
+		joining: map[string]chan struct{}{},
+		Done:    make(chan struct{}), Clock: brokerClock{probes: map[string]chan time.Time{}}}
 	d.Atomic = newAtomicBatches(o.Namespace + "publish:" + rand.Text())
 	var err error
 	if d.Client, err = kgo.NewClient(d.ClientOptions(d.producerOptions()...)...); err != nil {
@@ -74,7 +76,8 @@ func New(o Settings, sessionGiven bool) (*Cluster, error) {
 
 // producerOptions are those of clients that store messages.
 func (d *Cluster) producerOptions() []kgo.Opt {
-	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.WithCompressor(newCompressor()),
+	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
+		kgo.WithCompressor(newCompressor()),
 		kgo.ProducerBatchMaxBytes(int32(d.Settings.MaxBody) + 100<<10), kgo.RecordDeliveryTimeout(StorePatience)}
 }
 
@@ -83,8 +86,10 @@ func (d *Cluster) ClientOptions(more ...kgo.Opt) []kgo.Opt {
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(int16(kmsg.OffsetCommit), 9)    // later ones name topics by id
 	versions.SetMaxKeyVersion(int16(kmsg.TxnOffsetCommit), 4) // later ones need the second protocol of transactions
-	opts := []kgo.Opt{kgo.SeedBrokers(d.Settings.Brokers...), kgo.ClientID(d.Settings.ClientID), kgo.MaxVersions(versions), kgo.MetadataMinAge(100 * time.Millisecond),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords()} // markers are kept, so that it shows how far a fetch came
+	opts := []kgo.Opt{kgo.SeedBrokers(d.Settings.Brokers...), kgo.ClientID(d.Settings.ClientID), kgo.MaxVersions(versions),
+		kgo.MetadataMinAge(100 * time.Millisecond),
+		// markers are kept, so that it shows how far a fetch came
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords()}
 	if d.Settings.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(d.Settings.TLS))
 	}
@@ -131,14 +136,16 @@ func Text(s string) *string { return &s }
 
 // CompactedSettings are the settings of a topic that keeps the newest record of each key.
 func CompactedSettings() map[string]*string {
-	return map[string]*string{"cleanup.policy": Text("compact,delete"), "retention.ms": Text("-1"), "retention.bytes": Text("-1"), "message.timestamp.type": Text("LogAppendTime"),
+	return map[string]*string{"cleanup.policy": Text("compact,delete"), "retention.ms": Text("-1"),
+		"retention.bytes": Text("-1"), "message.timestamp.type": Text("LogAppendTime"),
 		"segment.ms": Text("3600000"), "min.cleanable.dirty.ratio": Text("0.1"), "max.message.bytes": Text("8388608")}
 }
 
 // LogSettings are the settings of a main topic: nothing ends by itself.
 func (d *Cluster) LogSettings() map[string]*string {
 	return map[string]*string{"cleanup.policy": Text("delete"), "retention.ms": Text("-1"), "retention.bytes": Text("-1"),
-		"message.timestamp.type": Text("LogAppendTime"), "max.message.bytes": Text(strconv.Itoa(d.Settings.MaxBody + 200<<10))}
+		"message.timestamp.type": Text("LogAppendTime"),
+		"max.message.bytes":      Text(strconv.Itoa(d.Settings.MaxBody + 200<<10))}
 }
 
 // Task runs something that Close waits for. It reports false when the driver is closed.

@@ -19,7 +19,8 @@ func newCompressor() kgo.Compressor {
 }
 
 // Compress implements kgo.Compressor. A batch that is not compressed stays as it is.
-func (t selectiveCompressor) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
+func (t selectiveCompressor) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.CompressFlag) ([]byte,
+	kgo.CompressionCodecType) {
 	if !compressible(src) {
 		return src, kgo.CodecNone
 	}
@@ -29,7 +30,8 @@ func (t selectiveCompressor) Compress(dst *bytes.Buffer, src []byte, flags ...kg
 const (
 	worthBytes  = 512 // below it, compressing costs more than it saves
 	sampleBytes = 1024
-	// manyValues of a byte are in a sample of what is compressed or encrypted already: 251 on average, of text fewer than 100.
+	// manyValues of a byte are in a sample of what is compressed or encrypted already: 251 on average, of text fewer than
+	// 100.
 	manyValues = 225
 )
 

@@ -80,7 +80,8 @@ func (d *Cluster) ReadAt(ctx context.Context, topic string, wanted map[int32][]i
 	return nil
 }
 
-func (d *Cluster) readFromLeaders(ctx context.Context, t kadm.TopicDetail, left map[int32][2]int64, use func(*kgo.Record)) error {
+func (d *Cluster) readFromLeaders(ctx context.Context, t kadm.TopicDetail, left map[int32][2]int64,
+	use func(*kgo.Record)) error {
 	for _, p := range t.Partitions {
 		for {
 			span, reading := left[p.Partition]
@@ -110,7 +111,8 @@ func (d *Cluster) readFromLeaders(ctx context.Context, t kadm.TopicDetail, left 
 }
 
 // FetchAt reads records from an offset on, and returns where to go on: the same offset at the end.
-func (d *Cluster) FetchAt(ctx context.Context, t kadm.TopicDetail, p kadm.PartitionDetail, offset int64) ([]*kgo.Record, int64, error) {
+func (d *Cluster) FetchAt(ctx context.Context, t kadm.TopicDetail, p kadm.PartitionDetail, offset int64) ([]*kgo.Record,
+	int64, error) {
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch, req.IsolationLevel = 10, 1, 8*spanBytes, -1, 1
 	rt := kmsg.NewFetchRequestTopic()
@@ -140,12 +142,14 @@ func (d *Cluster) FetchAt(ctx context.Context, t kadm.TopicDetail, p kadm.Partit
 	case err != nil:
 		return nil, offset, err
 	}
-	fp, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{KeepControlRecords: true, IsolationLevel: kgo.ReadCommitted(), Offset: offset, Topic: t.Topic, Partition: p.Partition}, got, d.unpack, nil)
+	fp, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{KeepControlRecords: true,
+		IsolationLevel: kgo.ReadCommitted(), Offset: offset, Topic: t.Topic, Partition: p.Partition}, got, d.unpack, nil)
 	return fp.Records, next, fp.Err
 }
 
 // restart goes on at the start of a partition that was trimmed beyond an offset.
-func (d *Cluster) restart(ctx context.Context, topic string, partition int32, offset int64) ([]*kgo.Record, int64, error) {
+func (d *Cluster) restart(ctx context.Context, topic string, partition int32, offset int64) ([]*kgo.Record, int64,
+	error) {
 	starts, err := d.Admin.ListStartOffsets(ctx, topic)
 	if err != nil {
 		return nil, offset, err

@@ -54,7 +54,8 @@ type Identity struct {
 	Generation int32
 }
 
-// Heartbeat sends a heartbeat, and returns as whom. The coordinator knows that member if it has nothing against it, or says that a rebalance is going on.
+// Heartbeat sends a heartbeat, and returns as whom. The coordinator knows that member if it has nothing against it, or
+// says that a rebalance is going on.
 func (x *Membership) Heartbeat(ctx context.Context, cl *kgo.Client, group string) (as Identity, err error) {
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group = group

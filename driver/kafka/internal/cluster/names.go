@@ -36,7 +36,8 @@ func (d names) DeadTopic(topic string) string { return d.bounded("dead." + topic
 // InvalidTopic has the broken records of a topic.
 func (d names) InvalidTopic(topic string) string { return d.bounded("invalid." + topic) }
 
-// RetryTopic is the log beside a topic where the unfinished of one group wait. The length keeps a.b + c and a + b.c apart.
+// RetryTopic is the log beside a topic where the unfinished of one group wait. The length keeps a.b + c and a + b.c
+// apart.
 func (d names) RetryTopic(topic, group string) string {
 	return d.bounded(fmt.Sprintf("retry.%d.%s.%s", len(topic), topic, group))
 }

@@ -40,8 +40,10 @@ type sent struct {
 	answered atomic.Bool // err is set
 }
 
-// Send begins to store records, in order. Their scratch is released when all are answered: nothing of them is sent again after that.
-func (d *Cluster) Send(ctx context.Context, rs []*kgo.Record, scratch *record.Scratch, tell func(i int, err error)) *Production {
+// Send begins to store records, in order. Their scratch is released when all are answered: nothing of them is sent
+// again after that.
+func (d *Cluster) Send(ctx context.Context, rs []*kgo.Record, scratch *record.Scratch,
+	tell func(i int, err error)) *Production {
 	p := &Production{sent: make([]sent, len(rs)), scratch: scratch, tell: tell, over: make(chan struct{})}
 	if len(rs) == 0 {
 		p.end()
@@ -90,7 +92,8 @@ func (p *Production) Wait(ctx context.Context) []error {
 		if s := &p.sent[i]; s.answered.Load() {
 			errs[i] = s.err
 		} else {
-			errs[i] = driver.NewError(driver.ErrUnknown, "the context ended before the brokers answered", "it is likely stored: check, or repeat it with the same id", ctx.Err())
+			errs[i] = driver.NewError(driver.ErrUnknown, "the context ended before the brokers answered",
+				"it is likely stored: check, or repeat it with the same id", ctx.Err())
 		}
 	}
 	return errs

@@ -33,7 +33,8 @@ func (d *Cluster) Reach(ctx context.Context) error {
 		}
 	}
 	if d.Settings.Replicas > n {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d replicas need as many brokers, and there are %d", d.Settings.Replicas, n), "lower Options.Replicas, or add brokers", nil)
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d replicas need as many brokers, and there are %d",
+			d.Settings.Replicas, n), "lower Options.Replicas, or add brokers", nil)
 	}
 	return d.checkSession(ctx, meta.Controller)
 }
@@ -42,7 +43,8 @@ func (d *Cluster) Reach(ctx context.Context) error {
 func unreachable(err error) error {
 	hint := "check the addresses: kafka://host:port of a listener that this program can reach"
 	switch {
-	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism),
+		errors.Is(err, kerr.IllegalSaslState):
 		hint = "check user, password and mechanism (sasl=plain, scram-sha-256 or scram-sha-512) against the listener"
 	case errors.Is(err, io.EOF):
 		hint = "the broker closed the connection: a listener with TLS needs kafkas://, one with SASL a user"
@@ -50,12 +52,15 @@ func unreachable(err error) error {
 	return driver.NewError(driver.ErrNotApplied, "no broker can be used", hint, err)
 }
 
-// checkSession compares the session with what the brokers allow; a lease is never shorter. A broker that does not tell is believed.
+// checkSession compares the session with what the brokers allow; a lease is never shorter. A broker that does not tell
+// is believed.
 func (d *Cluster) checkSession(ctx context.Context, broker int32) error {
-	shortest, longest := d.BrokerMillis(ctx, broker, "group.min.session.timeout.ms"), d.BrokerMillis(ctx, broker, "group.max.session.timeout.ms")
+	shortest, longest := d.BrokerMillis(ctx, broker, "group.min.session.timeout.ms"),
+		d.BrokerMillis(ctx, broker, "group.max.session.timeout.ms")
 	if d.sessionGiven {
 		if d.Settings.Session < shortest || longest > 0 && d.Settings.Session > longest {
-			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a session of %v is refused by the brokers, which allow %v to %v", d.Settings.Session, shortest, longest),
+			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a session of %v is refused by the brokers, which allow %v "+
+				"to %v", d.Settings.Session, shortest, longest),
 				"change it, or group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers", nil)
 		}
 		return nil

@@ -12,7 +12,8 @@ import (
 )
 
 // ReadOne returns the record at an offset, or nil when there is none.
-func (d *Cluster) ReadOne(ctx context.Context, topic string, partition int32, offset int64) (found *kgo.Record, err error) {
+func (d *Cluster) ReadOne(ctx context.Context, topic string, partition int32, offset int64) (found *kgo.Record,
+	err error) {
 	if offset < 0 || partition < 0 {
 		return nil, nil
 	}
@@ -21,7 +22,8 @@ func (d *Cluster) ReadOne(ctx context.Context, topic string, partition int32, of
 }
 
 // ReadRange calls use with the records of a partition from one offset up to but without another.
-func (d *Cluster) ReadRange(ctx context.Context, topic string, partition int32, from, to int64, use func(*kgo.Record)) error {
+func (d *Cluster) ReadRange(ctx context.Context, topic string, partition int32, from, to int64,
+	use func(*kgo.Record)) error {
 	starts, err := d.Admin.ListStartOffsets(ctx, topic)
 	if err != nil {
 		return d.Unreached("reading offsets", err)

@@ -6,7 +6,8 @@ import "time"
 const (
 	MaxMaxBody = 64 << 20
 
-	// StorePatience is how long records are tried to be stored, and so bounds a settlement, which stands even when its caller gives up.
+	// StorePatience is how long records are tried to be stored, and so bounds a settlement, which stands even when its
+	// caller gives up.
 	StorePatience = 30 * time.Second
 
 	openWait      = 10 * time.Second // how long opening waits for a broker that does not answer

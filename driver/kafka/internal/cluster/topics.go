@@ -58,7 +58,8 @@ func (d *Cluster) CreateTopics(ctx context.Context, specs ...TopicSpec) error {
 	}
 	for _, t := range resp.Topics {
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-			return driver.NewError(driver.ErrNotApplied, "topic "+t.Topic+" could not be created", "check Options.Replicas and the ACLs", err)
+			return driver.NewError(driver.ErrNotApplied, "topic "+t.Topic+" could not be created",
+				"check Options.Replicas and the ACLs", err)
 		}
 	}
 	return d.awaitLeaders(ctx, specs)
@@ -92,7 +93,8 @@ func (d *Cluster) awaitLeaders(ctx context.Context, specs []TopicSpec) error {
 	}
 }
 
-// led reports whether the leaders of topics know it themselves: they may learn of it later than who was asked for the metadata.
+// led reports whether the leaders of topics know it themselves: they may learn of it later than who was asked for the
+// metadata.
 func (d *Cluster) led(ctx context.Context, names []string) bool {
 	ends, err := d.Admin.ListEndOffsets(ctx, names...)
 	if err == nil {

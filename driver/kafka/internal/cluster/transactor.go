@@ -14,9 +14,10 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// With Options.Transactions, follow-ups are stored in one transaction with the outcome of their parent and the commit of
-// its partition, and what leaves a tier of delays with the commit that says so. Each partition of a group, and of the
-// tiers, has one transactional id: its next owner ends what the last one left open, and what a zombie still sends is refused.
+// With Options.Transactions, follow-ups are stored in one transaction with the outcome of their parent and the commit
+// of its partition, and what leaves a tier of delays with the commit that says so. Each partition of a group, and of
+// the tiers, has one transactional id: its next owner ends what the last one left open, and what a zombie still sends
+// is refused.
 const (
 	TransactFor   = 10 * time.Second // brokers end a transaction that is open for longer
 	TransactBatch = 500              // settlements in one transaction
@@ -39,7 +40,8 @@ func (d *Cluster) Transactor(group string, partition int32) *Transactor {
 func (d *Cluster) Fence(ctx context.Context, id string) error {
 	for {
 		req := kmsg.NewPtrInitProducerIDRequest()
-		req.TransactionalID, req.TransactionTimeoutMillis, req.ProducerID, req.ProducerEpoch = &id, int32(TransactFor.Milliseconds()), -1, -1
+		req.TransactionalID, req.TransactionTimeoutMillis, req.ProducerID, req.ProducerEpoch = &id,
+			int32(TransactFor.Milliseconds()), -1, -1
 		resp, err := req.RequestWith(ctx, d.Client)
 		if err == nil {
 			err = kerr.ErrorForCode(resp.ErrorCode)
@@ -53,8 +55,8 @@ func (d *Cluster) Fence(ctx context.Context, id string) error {
 	}
 }
 
-// Transactor stores records and a commit of a partition in transactions, one after the other, under an id that goes from
-// one owner of the partition to the next.
+// Transactor stores records and a commit of a partition in transactions, one after the other, under an id that goes
+// from one owner of the partition to the next.
 type Transactor struct {
 	d         *Cluster
 	ID, group string // the transactional id, and whose offsets are committed

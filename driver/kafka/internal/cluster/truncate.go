@@ -8,7 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
-// CheckLogs compares what is known of partitions with their logs, and cuts off what these have lost. It returns where they were cut.
+// CheckLogs compares what is known of partitions with their logs, and cuts off what these have lost. It returns where
+// they were cut.
 func (d *Cluster) CheckLogs(ctx context.Context, topic string, sets map[int32]*offsets.Set) (map[int32]int64, error) {
 	var req kadm.OffsetForLeaderEpochRequest
 	for id, s := range sets {

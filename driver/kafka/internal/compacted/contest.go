@@ -17,10 +17,11 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 )
 
-// Of several processes that change the same row of a table at the same time, one may, and the others hear of it. Whoever wants to change a row first
-// writes a lock beside it. Everybody reads the locks in the order the broker gave them, and so agrees on who was first. What follows a lock may take
-// several steps; a process that dies between them loses the lock after lockFor, and nothing else. One that is only stopped for longer still writes what
-// follows: each record says until when it may be stored, and whoever reads one that brokers stored later takes it for void.
+// Of several processes that change the same row of a table at the same time, one may, and the others hear of it.
+// Whoever wants to change a row first writes a lock beside it. Everybody reads the locks in the order the broker gave
+// them, and so agrees on who was first. What follows a lock may take several steps; a process that dies between them
+// loses the lock after lockFor, and nothing else. One that is only stopped for longer still writes what follows: each
+// record says until when it may be stored, and whoever reads one that brokers stored later takes it for void.
 const (
 	lockPrefix = "~/" // no name begins so
 	lockFor    = 30 * time.Second
@@ -60,7 +61,8 @@ func newRowLocks(lasts time.Duration) *rowLocks {
 	return &rowLocks{lasts: lasts, locked: map[string]rowLock{}, mine: map[string]*attempt{}}
 }
 
-// note takes a record of a table, in order, and reports whether it is about a lock. The row is at offset row then, or at -1.
+// note takes a record of a table, in order, and reports whether it is about a lock. The row is at offset row then, or
+// at -1.
 func (c *rowLocks) note(r *kgo.Record, row func(key string) int64) bool {
 	key, ok := strings.CutPrefix(string(r.Key), lockPrefix)
 	if !ok {
@@ -127,7 +129,8 @@ func (c *rowLocks) state(a *attempt) attempt {
 var ErrContested = errors.New("somebody else was first")
 
 func contested(err error) error {
-	return driver.NewError(driver.ErrConflict, "somebody else changes the message at the same time", "look at it again; what a crash left half done can be changed after 30 s", err)
+	return driver.NewError(driver.ErrConflict, "somebody else changes the message at the same time",
+		"look at it again; what a crash left half done can be changed after 30 s", err)
 }
 
 // Contender wants to change a row of a table.
@@ -149,9 +152,10 @@ type Contender struct {
 
 func (x *Contender) end(err error) { x.Err, x.over = err, true }
 
-// Contend runs change for one of those who want to change a row at the same time, and then stores what it returns: first what is made of the row, then
-// what ends it.
-func (t *Table) Contend(ctx context.Context, partition int32, key string, row int64, change func(ctx context.Context) (made, ends []*kgo.Record, err error)) error {
+// Contend runs change for one of those who want to change a row at the same time, and then stores what it returns:
+// first what is made of the row, then what ends it.
+func (t *Table) Contend(ctx context.Context, partition int32, key string, row int64,
+	change func(ctx context.Context) (made, ends []*kgo.Record, err error)) error {
 	x := &Contender{Partition: partition, Key: key, Row: row, Change: change}
 	t.ContendAll(ctx, []*Contender{x})
 	return x.Err
@@ -217,15 +221,17 @@ func (t *Table) lockAll(ctx context.Context, xs []*Contender) {
 	for i, err := range t.putEach(ctx, locks) {
 		switch x := xs[i]; {
 		case err != nil: // it may be stored all the same
-			t.giveUp(x, driver.NewError(driver.ErrNotApplied, "the change could not be announced", "try again: nothing was changed", err))
+			t.giveUp(x, driver.NewError(driver.ErrNotApplied, "the change could not be announced",
+				"try again: nothing was changed", err))
 		case !t.locks.state(x.attempt).won:
 			t.giveUp(x, contested(ErrContested))
 		}
 	}
 }
 
-// replaceAll stores what is made of rows and what ends them, and waits until the ends are in the table. It ends before the locks do, even if brokers must
-// end it: a transaction that is not ended after transactFor is aborted within as long again.
+// replaceAll stores what is made of rows and what ends them, and waits until the ends are in the table. It ends before
+// the locks do, even if brokers must end it: a transaction that is not ended after transactFor is aborted within as
+// long again.
 func (t *Table) replaceAll(ctx context.Context, by time.Time, xs []*Contender) {
 	var simple []*Contender
 	for _, x := range xs {

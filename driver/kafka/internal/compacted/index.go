@@ -20,7 +20,8 @@ import (
 // Index says where the rows of a compacted topic are, not what is in them. About 80 bytes each.
 type Index struct {
 	*Table
-	// listOf says to which listing a key belongs: "" for none. Keys of the same name are one row, whatever follows the name.
+	// listOf says to which listing a key belongs: "" for none. Keys of the same name are one row, whatever follows the
+	// name.
 	listOf func(key string) (list, name string)
 
 	mu     sync.Mutex
@@ -59,7 +60,8 @@ func NewIndex(listOf func(key string) (list, name string)) *Index {
 }
 
 // IndexOf follows a topic from the first look on.
-func (d *Tables) IndexOf(ctx context.Context, at **Index, topic string, listOf func(key string) (list, name string)) (*Index, error) {
+func (d *Tables) IndexOf(ctx context.Context, at **Index, topic string,
+	listOf func(key string) (list, name string)) (*Index, error) {
 	release, err := d.cluster.Single(ctx, "table/"+topic)
 	if err != nil {
 		return nil, err
@@ -84,7 +86,8 @@ func (x *Index) Whole() error {
 	if !x.over {
 		return nil
 	}
-	return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("there are more than %d of them", maxRows), "delete the group, or trim "+x.Topic+" with kafka-delete-records.sh and open again", nil)
+	return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("there are more than %d of them", maxRows),
+		"delete the group, or trim "+x.Topic+" with kafka-delete-records.sh and open again", nil)
 }
 
 // Note takes in a record. The end of a row under an older key of the same name is not the end of the newer.
@@ -172,7 +175,8 @@ func readCursor(cursor string) (l Row, err error) {
 	var sub int
 	_, err = fmt.Sscanf(cursor, "%d.%d.%d.%d", &l.second, &l.Partition, &l.Offset, &sub)
 	if err != nil {
-		return l, driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use the cursor that an earlier page ended with, or none", err)
+		return l, driver.NewError(driver.ErrInvalid, "the cursor is not of this driver",
+			"use the cursor that an earlier page ended with, or none", err)
 	}
 	return l, nil
 }
@@ -197,7 +201,8 @@ func (x *Index) page(list string, behind Row, n int) []Row {
 }
 
 // Browse reads a page of a listing, as entries. Rows that are replaced or deleted meanwhile are left out.
-func (x *Index) Browse(ctx context.Context, list string, q driver.Query, read func(*kgo.Record) (driver.Entry, bool)) (page driver.Page, err error) {
+func (x *Index) Browse(ctx context.Context, list string, q driver.Query,
+	read func(*kgo.Record) (driver.Entry, bool)) (page driver.Page, err error) {
 	if err := x.Whole(); err != nil {
 		return page, err
 	}
@@ -223,7 +228,8 @@ type topicOffset struct {
 }
 
 // Read turns rows into entries, in the same order.
-func (x *Index) Read(ctx context.Context, rows []Row, read func(*kgo.Record) (driver.Entry, bool)) (out []driver.Entry, err error) {
+func (x *Index) Read(ctx context.Context, rows []Row, read func(*kgo.Record) (driver.Entry, bool)) (out []driver.Entry,
+	err error) {
 	wanted, entries := map[int32][]int64{}, map[topicOffset]driver.Entry{}
 	for _, l := range rows {
 		wanted[int32(l.Partition)] = append(wanted[int32(l.Partition)], l.Offset)

@@ -14,7 +14,8 @@ import (
 )
 
 func indexRecord(group string, id int, partition int32, offset int64, dead bool) *kgo.Record {
-	r := &kgo.Record{Key: []byte(record.DeadKey(group, fmt.Sprint(id), 0)), Partition: partition, Offset: offset, Timestamp: time.Unix(1_800_000_000+offset/3, 0)}
+	r := &kgo.Record{Key: []byte(record.DeadKey(group, fmt.Sprint(id), 0)), Partition: partition, Offset: offset,
+		Timestamp: time.Unix(1_800_000_000+offset/3, 0)}
 	if dead {
 		r.Value = []byte("x")
 	}
@@ -27,7 +28,8 @@ func TestIndex(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		x, model := NewIndex(record.DeadList), map[string]map[int]int64{"a": {}, "b": {}}
 		for offset := range int64(rapid.IntRange(0, 400).Draw(r, "records")) {
-			group, id, dead := rapid.SampledFrom([]string{"a", "b"}).Draw(r, "group"), rapid.IntRange(0, 300).Draw(r, "id"), rapid.IntRange(0, 3).Draw(r, "dead") > 0
+			group, id, dead := rapid.SampledFrom([]string{"a", "b"}).Draw(r, "group"), rapid.IntRange(0, 300).Draw(r, "id"),
+				rapid.IntRange(0, 3).Draw(r, "dead") > 0
 			x.Note(indexRecord(group, id, 0, offset, dead))
 			if delete(model[group], id); dead {
 				model[group][id] = offset

@@ -14,11 +14,12 @@ func errStoredLate(x *Contender) error {
 	if len(x.made) == 0 {
 		return driver.NewError(driver.ErrNotApplied, "the change was stored too late to count", hint, nil)
 	}
-	return driver.NewError(driver.ErrUnknown, "the change was stored too late to count, but for what may have come of the message", hint, nil)
+	return driver.NewError(driver.ErrUnknown, "the change was stored too late to count, but for what may have come of "+
+		"the message", hint, nil)
 }
 
-// restore stores a row again that lies under the key of an end which is void: compaction would keep only that. Who dies before it leaves the row to be lost
-// when its segment is compacted.
+// restore stores a row again that lies under the key of an end which is void: compaction would keep only that. Who dies
+// before it leaves the row to be lost when its segment is compacted.
 func (t *Table) restore(ctx context.Context, x *Contender) {
 	covered := map[string]bool{}
 	for _, r := range x.ends[:len(x.ends)-1] {
@@ -40,6 +41,7 @@ func (t *Table) restore(ctx context.Context, x *Contender) {
 		return
 	}
 	_ = t.Contend(ctx, x.Partition, x.Key, t.Row(x.Key), func(context.Context) (_, ends []*kgo.Record, err error) {
-		return nil, []*kgo.Record{{Topic: t.Topic, Partition: x.Partition, Key: r.Key, Value: r.Value, Headers: r.Headers}}, nil
+		return nil, []*kgo.Record{{Topic: t.Topic, Partition: x.Partition, Key: r.Key, Value: r.Value, Headers: r.Headers}},
+			nil
 	})
 }

@@ -37,7 +37,8 @@ func (x testLocks) Release(by, key string) bool {
 	return x.c.mine[by].kept
 }
 
-// TestAbandonedLock: a process that died between its lock and what was to follow holds nobody up for good, and its end comes too late.
+// TestAbandonedLock: a process that died between its lock and what was to follow holds nobody up for good, and its end
+// comes too late.
 func TestAbandonedLock(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_800_000_000, 0)

@@ -66,7 +66,8 @@ type Table struct {
 
 // Begin reads partitions of a topic from their start, and follows them.
 func (d *Tables) Begin(t *Table, topic string, partitions []int32) *Table {
-	t.d, t.Topic, t.rows, t.next, t.moved, t.locks = d, topic, map[string]*kgo.Record{}, map[int32]int64{}, make(chan struct{}), newRowLocks(d.lockFor)
+	t.d, t.Topic, t.rows, t.next, t.moved, t.locks = d, topic, map[string]*kgo.Record{}, map[int32]int64{},
+		make(chan struct{}), newRowLocks(d.lockFor)
 	if t.Row == nil {
 		t.Row = func(string) int64 { return -1 }
 	}
@@ -88,7 +89,8 @@ func (d *Tables) Begin(t *Table, topic string, partitions []int32) *Table {
 	return t
 }
 
-// Acquaint lets the reader know a topic before it follows partitions of it: one that is added while kgo gets to know its topic may wait for a second.
+// Acquaint lets the reader know a topic before it follows partitions of it: one that is added while kgo gets to know
+// its topic may wait for a second.
 func (d *Tables) Acquaint(topic string) {
 	d.following.Lock()
 	defer d.following.Unlock()
@@ -123,7 +125,8 @@ func (t *Table) Close() {
 	t.d.following.Lock()
 	defer t.d.following.Unlock()
 	t.d.mu.Lock()
-	ps = slices.DeleteFunc(ps, func(p int32) bool { return t.d.followed[TopicPartition{t.Topic, p}] != t }) // another follows it now
+	// another follows it now
+	ps = slices.DeleteFunc(ps, func(p int32) bool { return t.d.followed[TopicPartition{t.Topic, p}] != t })
 	for _, p := range ps {
 		delete(t.d.followed, TopicPartition{t.Topic, p})
 	}
@@ -152,7 +155,8 @@ func (t *Table) take(records []*kgo.Record) {
 	}
 	for _, r := range records {
 		switch {
-		case t.bare || r.Attrs.IsControl() || record.IsLate(r) || bytes.HasPrefix(r.Key, []byte(lockPrefix)) || t.Leaves != nil && t.Leaves(r):
+		case t.bare || r.Attrs.IsControl() || record.IsLate(r) || bytes.HasPrefix(r.Key, []byte(lockPrefix)) ||
+			t.Leaves != nil && t.Leaves(r):
 		case r.Value == nil:
 			delete(t.rows, string(r.Key))
 		default:
@@ -176,7 +180,8 @@ func (t *Table) bar(err error) {
 	t.moved = make(chan struct{})
 }
 
-// Sync waits until everything stored before the call is in the table, but for what is behind a transaction that has not ended.
+// Sync waits until everything stored before the call is in the table, but for what is behind a transaction that has not
+// ended.
 func (t *Table) Sync(ctx context.Context) error {
 	return t.reach(ctx, t.d.cluster.Admin.ListCommittedOffsets)
 }
@@ -345,7 +350,8 @@ func (t *Table) EndEach(ctx context.Context, each func(use func(*kgo.Record)) er
 	var ends []*kgo.Record
 	var failed error
 	if err := each(func(r *kgo.Record) {
-		if ends = append(ends, record.Tombstone(r.Topic, r.Partition, string(r.Key))); len(ends) == endsAtOnce && failed == nil {
+		if ends = append(ends, record.Tombstone(r.Topic, r.Partition, string(r.Key))); len(ends) == endsAtOnce &&
+			failed == nil {
 			failed = t.d.cluster.Produce(ctx, ends...)
 			ends = nil
 		}

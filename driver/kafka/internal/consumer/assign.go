@@ -29,9 +29,10 @@ func (m *member) assigned(cl *kgo.Client, ids []int32) {
 }
 
 // assign loads new partitions before anything is fetched from them. A rebalance ends it in between, and then it is
-// called again with the same ones: those that are loaded stay as they are. An error makes kgo give up everything that we own, so that
-// it is tried again first: brokers and our client may not know yet what was added a moment ago.
-func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+// called again with the same ones: those that are loaded stay as they are. An error makes kgo give up everything that
+// we own, so that it is tried again first: brokers and our client may not know yet what was added a moment ago.
+func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset,
+	error) {
 	for deadline := time.Now().Add(m.d.cluster.Settings.Session); ; {
 		err := m.ownAll(ctx, offsets[m.mainName])
 		if err == nil {
@@ -121,8 +122,8 @@ func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 	m.drop(ids)
 }
 
-// lose is told that kgo gives partitions up, for whatever went wrong: it may be that a connection broke at the wrong moment. As long as the coordinator does
-// not say that we are no member they are ours, and go in order.
+// lose is told that kgo gives partitions up, for whatever went wrong: it may be that a connection broke at the wrong
+// moment. As long as the coordinator does not say that we are no member they are ours, and go in order.
 func (m *member) lose(ctx context.Context, cl *kgo.Client, ids []int32) {
 	m.mu.Lock()
 	m.stopHanding(ids)
@@ -140,7 +141,8 @@ func (m *member) lose(ctx context.Context, cl *kgo.Client, ids []int32) {
 	}
 }
 
-// holders are those who hold deliveries of partitions. A claim that is not completed has none, and is not going to be delivered.
+// holders are those who hold deliveries of partitions. A claim that is not completed has none, and is not going to be
+// delivered.
 func holders(ps []*partition) map[*subscription][]*driver.Delivery {
 	held := map[*subscription][]*driver.Delivery{}
 	for _, p := range ps {

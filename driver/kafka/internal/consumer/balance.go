@@ -11,9 +11,9 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 )
 
-// balancer is the cooperative sticky strategy, by the same name, but for members that drain: they say so when they join, and which partitions they
-// still hold messages of. They keep these and get no others, as long as there is a member that does not drain. A leader that does not know of it treats
-// them like all others.
+// balancer is the cooperative sticky strategy, by the same name, but for members that drain: they say so when they
+// join, and which partitions they still hold messages of. They keep these and get no others, as long as there is a
+// member that does not drain. A leader that does not know of it treats them like all others.
 type balancer struct {
 	kgo.GroupBalancer
 	draining func() (kept []int32, draining bool) // is asked with each join
@@ -49,13 +49,14 @@ func keeps(meta *kmsg.ConsumerMemberMetadata) (kept []int32, draining bool) {
 }
 
 // MemberBalancer lets Balance make the plan.
-func (x *balancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
+func (x *balancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{},
+	error) {
 	b, err := kgo.NewConsumerBalancer(x, members)
 	return b, b.MemberTopics(), err
 }
 
-// Balance shares the partitions out among members that do not drain, takes from these what others keep, and lets what changes its owner go first.
-// Where all drain each keeps what it owns, since nobody else would receive it either.
+// Balance shares the partitions out among members that do not drain, takes from these what others keep, and lets what
+// changes its owner go first. Where all drain each keeps what it owns, since nobody else would receive it either.
 func (x *balancer) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.IntoSyncAssignment {
 	sticky := x.GroupBalancer.(kgo.ConsumerBalancerBalance)
 	staying := stayingOf(b)
@@ -71,7 +72,8 @@ func (x *balancer) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo
 		b.SetError(err)
 		return nil
 	}
-	shared, plan, keeper := sticky.Balance(among, topics).(*kgo.BalancePlan).AsMemberIDMap(), b.NewPlan(), keepers(b, topics, all)
+	shared, plan, keeper := sticky.Balance(among, topics).(*kgo.BalancePlan).AsMemberIDMap(), b.NewPlan(),
+		keepers(b, topics, all)
 	b.EachMember(func(m *kmsg.JoinGroupResponseMember, _ *kmsg.ConsumerMemberMetadata) {
 		for topic, ids := range shared[m.MemberID] {
 			for _, id := range ids {
@@ -100,8 +102,8 @@ func stayingOf(b *kgo.ConsumerBalancer) (staying []kmsg.JoinGroupResponseMember)
 	return staying
 }
 
-// keepers tells which members keep which partitions: those who drain what they say, or all that they own. Who was away for a generation may claim what is with another
-// member by now; the latest one counts.
+// keepers tells which members keep which partitions: those who drain what they say, or all that they own. Who was away
+// for a generation may claim what is with another member by now; the latest one counts.
 func keepers(b *kgo.ConsumerBalancer, topics map[string]int32, all bool) map[compacted.TopicPartition]string {
 	keeper, latest := map[compacted.TopicPartition]string{}, map[compacted.TopicPartition]int32{}
 	b.EachMember(func(m *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {

@@ -46,7 +46,8 @@ func planned(t *testing.T, leader kgo.GroupBalancer, members ...kmsg.JoinGroupRe
 	return out
 }
 
-// TestBalanceWithDraining: members that drain keep what they hold and get nothing else; what they give up goes to others only when they have.
+// TestBalanceWithDraining: members that drain keep what they hold and get nothing else; what they give up goes to
+// others only when they have.
 func TestBalanceWithDraining(t *testing.T) {
 	t.Parallel()
 	leader := newBalancer(func() ([]int32, bool) { return nil, false })
@@ -66,13 +67,16 @@ func TestBalanceWithDraining(t *testing.T) {
 			map[string][]int32{"a": {0, 1, 2, 3, 4, 5}}},
 		"all": {[]joining{{"a", []int32{0, 1, 2}, []int32{1}, 0}, {"b", []int32{3, 4, 5}, []int32{}, 0}},
 			map[string][]int32{"a": {0, 1, 2}, "b": {3, 4, 5}}},
-		"all, one after the other": {[]joining{{"a", []int32{1}, []int32{1}, 0}, {"b", []int32{0, 2, 3, 4, 5}, []int32{0, 2, 3, 4, 5}, 0}},
+		"all, one after the other": {[]joining{{"a", []int32{1}, []int32{1}, 0},
+			{"b", []int32{0, 2, 3, 4, 5}, []int32{0, 2, 3, 4, 5}, 0}},
 			map[string][]int32{"a": {1}, "b": {0, 2, 3, 4, 5}}},
 		"all, and one has left": {[]joining{{"a", []int32{1}, []int32{1}, 0}, {"b", []int32{0, 2, 3, 4}, []int32{}, 0}},
 			map[string][]int32{"a": {1, 5}, "b": {0, 2, 3, 4}}},
-		"two of three": {[]joining{{"a", []int32{0, 1}, []int32{1}, 0}, {"b", []int32{2, 3}, []int32{2, 3}, 0}, {"c", []int32{4, 5}, nil, 0}},
+		"two of three": {[]joining{{"a", []int32{0, 1}, []int32{1}, 0}, {"b", []int32{2, 3}, []int32{2, 3}, 0},
+			{"c", []int32{4, 5}, nil, 0}},
 			map[string][]int32{"a": {1}, "b": {2, 3}, "c": {4, 5}}},
-		"two of three, after": {[]joining{{"a", []int32{1}, []int32{1}, 0}, {"b", []int32{2, 3}, []int32{2, 3}, 0}, {"c", []int32{4, 5}, nil, 0}},
+		"two of three, after": {[]joining{{"a", []int32{1}, []int32{1}, 0}, {"b", []int32{2, 3}, []int32{2, 3}, 0},
+			{"c", []int32{4, 5}, nil, 0}},
 			map[string][]int32{"a": {1}, "b": {2, 3}, "c": {0, 4, 5}}},
 		"what another owns by now": {[]joining{{"a", []int32{1, 3}, []int32{1, 3}, 1}, {"b", []int32{0, 2, 3, 4, 5}, nil, 0}},
 			map[string][]int32{"a": {1}, "b": {0, 2, 3, 4, 5}}},
@@ -92,17 +96,20 @@ func TestBalanceWithDraining(t *testing.T) {
 	}
 }
 
-// TestBalanceWithOlderMembers: a leader that knows nothing of draining leaves those who drain what they have, and one that does gives older members what others give up.
+// TestBalanceWithOlderMembers: a leader that knows nothing of draining leaves those who drain what they have, and one
+// that does gives older members what others give up.
 func TestBalanceWithOlderMembers(t *testing.T) {
 	t.Parallel()
 	a, b := joining{"a", []int32{0, 1, 2}, []int32{1}, 0}, joining{"b", []int32{3, 4, 5}, nil, 0}
 	want := map[string][]int32{"a": {0, 1, 2}, "b": {3, 4, 5}}
-	if got := planned(t, kgo.CooperativeStickyBalancer(), a.member(t, false), b.member(t, true)); !reflect.DeepEqual(got, want) {
+	if got := planned(t, kgo.CooperativeStickyBalancer(), a.member(t, false), b.member(t, true)); !reflect.DeepEqual(got,
+		want) {
 		t.Errorf("an older leader plans %v, want %v", got, want)
 	}
 	a.owned = []int32{1}
 	want = map[string][]int32{"a": {1}, "b": {0, 2, 3, 4, 5}}
-	if got := planned(t, newBalancer(func() ([]int32, bool) { return nil, false }), a.member(t, false), b.member(t, true)); !reflect.DeepEqual(got, want) {
+	if got := planned(t, newBalancer(func() ([]int32, bool) { return nil, false }), a.member(t, false),
+		b.member(t, true)); !reflect.DeepEqual(got, want) {
 		t.Errorf("the plan for an older member is %v, want %v", got, want)
 	}
 }

@@ -30,7 +30,8 @@ func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error
 	for i, b := range bs {
 		rs[i] = b.r
 	}
-	stored := m.d.cluster.Send(ctx, rs, nil, func(i int, err error) { m.saver.storeEnds(m.saver.began(bs[i], err)) }).Wait(ctx)
+	stored := m.d.cluster.Send(ctx, rs, nil, func(i int, err error) { m.saver.storeEnds(m.saver.began(bs[i], err)) }).Wait(
+		ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -62,7 +63,8 @@ func (s *subscription) start(ctx context.Context, ds []*driver.Delivery, errs []
 		case <-wake:
 		case <-ctx.Done():
 			for i := range errs {
-				errs[i] = driver.NewError(driver.ErrNotApplied, "an earlier state of the message is still being stored", "try again", ctx.Err())
+				errs[i] = driver.NewError(driver.ErrNotApplied, "an earlier state of the message is still being stored",
+					"try again", ctx.Err())
 			}
 			return nil, nil
 		}

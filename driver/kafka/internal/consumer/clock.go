@@ -69,7 +69,8 @@ func (m *member) expire(it *Item) {
 		err = m.saver.fill(ctx, it)
 	}
 	if row.Config.ExpiredDead && err == nil {
-		f := driver.Failure{At: time.Now().UTC(), Attempt: it.attempts + 1, Reason: driver.ReasonExpired, Error: "the message expired"}
+		f := driver.Failure{At: time.Now().UTC(), Attempt: it.attempts + 1, Reason: driver.ReasonExpired,
+			Error: "the message expired"}
 		err = m.d.cluster.Produce(ctx, m.deadRecord(it, f, ""))
 	}
 	if err == nil && it.logKey != "" {

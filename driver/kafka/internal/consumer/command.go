@@ -47,7 +47,8 @@ const (
 	commandFor   = 10 * time.Second // a command that nobody took until then is void
 )
 
-var commandErrors = map[string]error{"conflict": driver.ErrConflict, "not found": driver.ErrNotFound, "unknown": driver.ErrUnknown, "not applied": driver.ErrNotApplied}
+var commandErrors = map[string]error{"conflict": driver.ErrConflict, "not found": driver.ErrNotFound,
+	"unknown": driver.ErrUnknown, "not applied": driver.ErrNotApplied}
 
 // queuedCommand is a command that waits to be applied.
 type queuedCommand struct {
@@ -144,7 +145,8 @@ func (m executor) apply(ctx context.Context, p *partition, c Command) (int, erro
 		}
 		return 1, m.executor.reschedule(ctx, p, c, edit)
 	}
-	return 0, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the command %q is not known", c.Op), "use the same version everywhere", nil)
+	return 0, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the command %q is not known", c.Op),
+		"use the same version everywhere", nil)
 }
 
 // ask sends a command to the owner of a partition and waits for the answer.
@@ -153,7 +155,8 @@ func (d *Groups) ask(ctx context.Context, topic, group string, partition int32, 
 	defer cancel()
 	key := retrylog.CommandPrefix + rand.Text()
 	value, _ := json.Marshal(c) // plain data: never fails
-	r := &kgo.Record{Topic: d.cluster.RetryTopic(topic, group), Partition: partition, Key: []byte(key), Value: value, Headers: []kgo.RecordHeader{record.State{Insert: true, Offset: -1}.Header()}}
+	r := &kgo.Record{Topic: d.cluster.RetryTopic(topic, group), Partition: partition, Key: []byte(key), Value: value,
+		Headers: []kgo.RecordHeader{record.State{Insert: true, Offset: -1}.Header()}}
 	if err := d.cluster.Produce(ctx, r); err != nil {
 		return 0, err
 	}
@@ -166,7 +169,8 @@ func (d *Groups) ask(ctx context.Context, topic, group string, partition int32, 
 	for {
 		fetches := cl.PollFetches(ctx)
 		if ctx.Err() != nil {
-			return 0, driver.NewError(driver.ErrUnknown, fmt.Sprintf("the consumer that owns partition %d of topic %q does not answer", partition, topic), "see whether it lives, then look at the message and try again", ctx.Err())
+			return 0, driver.NewError(driver.ErrUnknown, fmt.Sprintf("the consumer that owns partition %d of topic %q does "+
+				"not answer", partition, topic), "see whether it lives, then look at the message and try again", ctx.Err())
 		}
 		for _, r := range fetches.Records() {
 			if string(r.Key) == key && r.Value == nil {
@@ -185,13 +189,16 @@ func readAnswer(r *kgo.Record) (int, error) {
 		if got.Kind == "" {
 			return got.Changed, nil
 		}
-		return got.Changed, driver.NewError(commandErrors[got.Kind], "the consumer that owns the message says: "+strings.TrimPrefix(got.Text, "ferry: "), "", nil)
+		return got.Changed, driver.NewError(commandErrors[got.Kind],
+			"the consumer that owns the message says: "+strings.TrimPrefix(got.Text, "ferry: "), "", nil)
 	}
 	return 0, driver.NewError(driver.ErrNotApplied, "the partition changed its owner", "try again", nil)
 }
 
-// Change applies a command in every partition that it concerns: here where we own it or nobody does, otherwise by its owner.
-func (d *Groups) Change(ctx context.Context, t *registry.TopicState, group string, c Command, ends map[int32]int64) (int, error) {
+// Change applies a command in every partition that it concerns: here where we own it or nobody does, otherwise by its
+// owner.
+func (d *Groups) Change(ctx context.Context, t *registry.TopicState, group string, c Command,
+	ends map[int32]int64) (int, error) {
 	for tries := 0; ; tries++ {
 		n, err := d.changeInTurn(ctx, t, group, c, ends)
 		if tries < 3 && errors.Is(err, ErrTaken) {
@@ -202,7 +209,8 @@ func (d *Groups) Change(ctx context.Context, t *registry.TopicState, group strin
 }
 
 // changeInTurn lets one process at a time change a group that has no owner who would see to it.
-func (d *Groups) changeInTurn(ctx context.Context, t *registry.TopicState, group string, c Command, ends map[int32]int64) (n int, err error) {
+func (d *Groups) changeInTurn(ctx context.Context, t *registry.TopicState, group string, c Command,
+	ends map[int32]int64) (n int, err error) {
 	for {
 		busy, err := d.Consumers(ctx, t.Name, group)
 		if err != nil {
@@ -211,10 +219,11 @@ func (d *Groups) changeInTurn(ctx context.Context, t *registry.TopicState, group
 		if busy {
 			return d.changeOnce(ctx, t, group, c, ends)
 		}
-		err = d.registry.Meta.Contend(ctx, 0, "visit/"+t.Name+"/"+group, -1, func(ctx context.Context) (_, _ []*kgo.Record, err error) {
-			n, err = d.changeOnce(ctx, t, group, c, ends)
-			return nil, nil, err
-		})
+		err = d.registry.Meta.Contend(ctx, 0, "visit/"+t.Name+"/"+group, -1,
+			func(ctx context.Context) (_, _ []*kgo.Record, err error) {
+				n, err = d.changeOnce(ctx, t, group, c, ends)
+				return nil, nil, err
+			})
 		if n > 0 || !errors.Is(err, compacted.ErrContested) {
 			return n, err
 		}
@@ -224,7 +233,8 @@ func (d *Groups) changeInTurn(ctx context.Context, t *registry.TopicState, group
 	}
 }
 
-func (d *Groups) changeOnce(ctx context.Context, t *registry.TopicState, group string, c Command, ends map[int32]int64) (n int, err error) {
+func (d *Groups) changeOnce(ctx context.Context, t *registry.TopicState, group string, c Command,
+	ends map[int32]int64) (n int, err error) {
 	vs, err := d.Look(ctx, t, group)
 	if err != nil {
 		return 0, err
@@ -279,7 +289,8 @@ func ErrBusy(id string, state driver.State) error {
 	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is %s", id, state), "wait until it is settled", nil)
 }
 
-// cancelItems ends items that nobody holds, of one partition or of all: first in the retry log, then their offsets are done.
+// cancelItems ends items that nobody holds, of one partition or of all: first in the retry log, then their offsets are
+// done.
 func (m executor) cancelItems(ctx context.Context, only *partition, match func(*Item) bool) (int, error) {
 	m.mu.Lock()
 	var picked []*Item

@@ -84,8 +84,8 @@ func (m *member) part(ps []*partition) {
 	}
 }
 
-// storeUnnamed stores what was given back in the retry log where the last commit has no room to name all of it: the next
-// owner is told of each. So it does with losses, and with places at the tail of a key, that are not stored yet.
+// storeUnnamed stores what was given back in the retry log where the last commit has no room to name all of it: the
+// next owner is told of each. So it does with losses, and with places at the tail of a key, that are not stored yet.
 func (m *member) storeUnnamed(ctx context.Context, ps []*partition) {
 	for range 3 { // what is stored may take room, too
 		var unnamed []*Item

@@ -7,8 +7,9 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Drain ends receiving. When no subscription of this process receives any more, the partitions of which it holds nothing go to other members, and each of the
-// others as soon as its last message is settled; see passOn, which is called every 200 ms.
+// Drain ends receiving. When no subscription of this process receives any more, the partitions of which it holds
+// nothing go to other members, and each of the others as soon as its last message is settled; see passOn, which is
+// called every 200 ms.
 func (s *subscription) Drain(context.Context) error {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
@@ -23,7 +24,8 @@ func (s *subscription) receives() error {
 	case s.closed:
 		return driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
 	case s.drained:
-		return driver.NewError(driver.ErrClosed, "the subscription is drained", "settle what is held and close it; subscribe again to receive", nil)
+		return driver.NewError(driver.ErrClosed, "the subscription is drained",
+			"settle what is held and close it; subscribe again to receive", nil)
 	}
 	return nil
 }
@@ -45,15 +47,16 @@ func (m *member) keeps() (kept []int32, draining bool) {
 	return slices.Clone(m.kept), true
 }
 
-// passOn joins the group again when this process begins to drain, or receives again because somebody subscribes, and when nothing is held any more of a partition
-// that the group was told we keep.
+// passOn joins the group again when this process begins to drain, or receives again because somebody subscribes, and
+// when nothing is held any more of a partition that the group was told we keep.
 func (m *member) passOn() {
 	m.mu.Lock()
 	draining := m.draining || len(m.subs) > 0 // without any it leaves the group
 	for s := range m.subs {
 		draining = draining && s.drained
 	}
-	settled := draining && slices.ContainsFunc(m.kept, func(id int32) bool { return m.parts[id] == nil || m.parts[id].leased == 0 })
+	settled := draining && slices.ContainsFunc(m.kept,
+		func(id int32) bool { return m.parts[id] == nil || m.parts[id].leased == 0 })
 	rejoin := settled || draining != m.draining
 	m.draining = draining
 	if rejoin {

@@ -13,7 +13,8 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-// emit publishes follow-ups, no later than their outcome. Those that go into a transaction with it are taken out of work and returned.
+// emit publishes follow-ups, no later than their outcome. Those that go into a transaction with it are taken out of
+// work and returned.
 func (s *subscription) emit(ctx context.Context, work []*settling, errs []error) map[int]*settling {
 	if !s.m.d.cluster.Settings.Transactions {
 		s.emitFirst(ctx, work, errs)
@@ -49,7 +50,8 @@ func (s *subscription) emitFirst(ctx context.Context, work []*settling, errs []e
 	if len(msgs) == 0 {
 		return
 	}
-	receipts, _ := s.m.d.publisher.Publish(ctx, msgs, driver.PublishOptions{}, publisher.AnyNumber) // each receipt has its error
+	// each receipt has its error
+	receipts, _ := s.m.d.publisher.Publish(ctx, msgs, driver.PublishOptions{}, publisher.AnyNumber)
 	for n, r := range receipts {
 		errs[of[n]] = errors.Join(errs[of[n]], r.Err)
 	}
@@ -103,7 +105,8 @@ func (w *settling) await(ctx context.Context) error {
 	case <-w.over:
 		return w.err
 	case <-ctx.Done():
-		return driver.NewError(driver.ErrUnknown, "the context ended before the transaction", "it is likely stored: the message is delivered again if it is not", ctx.Err())
+		return driver.NewError(driver.ErrUnknown, "the context ended before the transaction",
+			"it is likely stored: the message is delivered again if it is not", ctx.Err())
 	}
 }
 
@@ -146,7 +149,8 @@ func (m transactions) transact(p *partition) {
 	}
 }
 
-// settleBatch settles some in one transaction. No commit may come before what it committed has taken effect here too: it would undo it.
+// settleBatch settles some in one transaction. No commit may come before what it committed has taken effect here too:
+// it would undo it.
 func (m transactions) settleBatch(p *partition, batch []*settling) {
 	p.commits.Lock() // nothing else waits for this lock
 	defer p.commits.Unlock()
@@ -177,7 +181,8 @@ func (m transactions) refuseOutOfTurn(w *settling) bool {
 }
 
 func (m transactions) settleTogether(p *partition, batch []*settling) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*cluster.TransactFor) // it stands when the caller has gone; the first waits for connections
+	// it stands when the caller has gone; the first waits for connections
+	ctx, cancel := context.WithTimeout(context.Background(), 3*cluster.TransactFor)
 	defer cancel()
 	return p.together(ctx, batch)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 )
 
-// The end of a message in the retry log is a tombstone. But as long as its place in the main topic is not committed, a crash would bring it back from
-// there as a new one, without its counts. Until then it ends with a record that says it is done; a tombstone follows when the commit has passed it.
+// The end of a message in the retry log is a tombstone. But as long as its place in the main topic is not committed, a
+// crash would bring it back from there as a new one, without its counts. Until then it ends with a record that says it
+// is done; a tombstone follows when the commit has passed it.
 
 // retryEnd is a tombstone of the retry log, by its owner.
 func (m *member) retryEnd(p *partition, key string) *kgo.Record {
@@ -33,7 +34,8 @@ func (m *member) endOf(it *Item) *kgo.Record {
 	return r
 }
 
-// wasLast says that all messages of its key before an item have ended too. They may not be committed either: coming again alone, they would come after it.
+// wasLast says that all messages of its key before an item have ended too. They may not be committed either: coming
+// again alone, they would come after it.
 func (q *queue) wasLast(it *Item) bool {
 	if q.order != driver.Strict || it.Msg.Key == "" {
 		return false
@@ -63,7 +65,8 @@ func (p *partition) noteEnded(it *Item) {
 	}
 }
 
-// restoreEnded takes what an earlier owner ended so. One that the commit has passed becomes a tombstone with the next records.
+// restoreEnded takes what an earlier owner ended so. One that the commit has passed becomes a tombstone with the next
+// records.
 func (p *partition) restoreEnded(key string, s record.State, value []byte) {
 	if s.Offset < p.passed {
 		delete(p.found, key)

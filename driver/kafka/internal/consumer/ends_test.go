@@ -22,7 +22,8 @@ func bareGroups(session time.Duration) *Groups {
 	return New(c, nil, r, w, publisher.New(c, r, w))
 }
 
-// ownedItem is an item of a partition that is owned, as far as memory goes: it is in the retry log, and its place in the main topic is committed.
+// ownedItem is an item of a partition that is owned, as far as memory goes: it is in the retry log, and its place in
+// the main topic is committed.
 func ownedItem(t *testing.T) (*member, *Item) {
 	t.Helper()
 	m := bareGroups(0).newMember(&registry.TopicState{Name: "orders"}, driver.DefaultGroup, driver.Strict)
@@ -38,7 +39,8 @@ func ownedItem(t *testing.T) (*member, *Item) {
 	return m, it
 }
 
-// TestSavedWhileItsPartitionGoes: a record of an item comes in when its partition is about to go. It is the newest there is: it must not be ended.
+// TestSavedWhileItsPartitionGoes: a record of an item comes in when its partition is about to go. It is the newest
+// there is: it must not be ended.
 func TestSavedWhileItsPartitionGoes(t *testing.T) {
 	t.Parallel()
 	m, it := ownedItem(t)
@@ -53,7 +55,8 @@ func TestSavedWhileItsPartitionGoes(t *testing.T) {
 	}
 }
 
-// TestEndsAreMarks: what ends in the retry log before its place in the main topic is committed leaves a mark; a tombstone follows the commit.
+// TestEndsAreMarks: what ends in the retry log before its place in the main topic is committed leaves a mark; a
+// tombstone follows the commit.
 func TestEndsAreMarks(t *testing.T) {
 	t.Parallel()
 	m, it := ownedItem(t)
@@ -79,7 +82,8 @@ func TestEndsAreMarks(t *testing.T) {
 	}
 
 	next := m.newPartition(0, kgo.EpochOffset{Epoch: -1, Offset: 5}, "")
-	next.found["m/12"], next.found["m/4"] = r, &kgo.Record{Key: []byte("m/4"), Value: r.Value, Headers: []kgo.RecordHeader{record.State{Offset: 4, Done: true}.Header()}}
+	next.found["m/12"], next.found["m/4"] = r, &kgo.Record{Key: []byte("m/4"), Value: r.Value,
+		Headers: []kgo.RecordHeader{record.State{Offset: 4, Done: true}.Header()}}
 	found := next.begin(20)
 	if !next.done.Has(12) || next.items.of(itemKey{offset: 12}) != nil {
 		t.Error("the next owner takes what is marked for unfinished")

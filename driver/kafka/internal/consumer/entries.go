@@ -65,7 +65,8 @@ func (d *Groups) Whole(ctx context.Context, fs ...*Found) error {
 
 // EntryState is the state of an item as operators see it.
 func (it *Item) EntryState() driver.State {
-	return [...]driver.State{gone: "", ready: driver.StateReady, inflight: driver.StateInflight, waiting: driver.StateWaiting, aside: driver.StateReady}[it.state]
+	return [...]driver.State{gone: "", ready: driver.StateReady, inflight: driver.StateInflight,
+		waiting: driver.StateWaiting, aside: driver.StateReady}[it.state]
 }
 
 // Entries returns copies of the items that match.
@@ -97,8 +98,9 @@ func (v *view) Entries(match func(*Item) bool) (out []Found) {
 }
 
 func (it *Item) entry(group string) driver.Entry {
-	e := driver.Entry{Message: it.Msg.Clone(), Ref: it.Ref, Group: group, State: it.EntryState(), Attempt: it.attempts + 1, Deliveries: it.lost + 1,
-		ExpiresAt: it.expires(), History: slices.Clone(it.history)}
+	e := driver.Entry{Message: it.Msg.Clone(), Ref: it.Ref, Group: group, State: it.EntryState(), Attempt: it.attempts + 1,
+		Deliveries: it.lost + 1,
+		ExpiresAt:  it.expires(), History: slices.Clone(it.history)}
 	if it.state == waiting {
 		e.DueAt = it.due
 	}
@@ -131,7 +133,8 @@ type Pending struct {
 	At string
 }
 
-// Pending lists what has been read by owners and is not settled. A visit also reads what they have not; that is left out.
+// Pending lists what has been read by owners and is not settled. A visit also reads what they have not; that is left
+// out.
 func (vs *views) Pending(now time.Time) (out []Pending) {
 	for _, v := range vs.All {
 		v.mu.Lock()

@@ -27,8 +27,10 @@ type Groups struct {
 }
 
 // New are the groups of a process that consumes nothing yet.
-func New(c *cluster.Cluster, ts *compacted.Tables, r *registry.Registry, w *delay.Delays, p *publisher.Publisher) *Groups {
-	return &Groups{cluster: c, tables: ts, registry: r, delays: w, publisher: p, members: map[string]*member{}, keys: map[string]*retrylog.LiveKeys{}}
+func New(c *cluster.Cluster, ts *compacted.Tables, r *registry.Registry, w *delay.Delays,
+	p *publisher.Publisher) *Groups {
+	return &Groups{cluster: c, tables: ts, registry: r, delays: w, publisher: p, members: map[string]*member{},
+		keys: map[string]*retrylog.LiveKeys{}}
 }
 
 // Changed wakes members: a pause may be set or lifted. Whoever consumes also fires what others begin to delay.

@@ -12,7 +12,8 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
-// CountConsumers asks once for the members of groups: each is a process, in which all subscriptions to a group are one member. Of this process the subscriptions are counted.
+// CountConsumers asks once for the members of groups: each is a process, in which all subscriptions to a group are one
+// member. Of this process the subscriptions are counted.
 func (d *Groups) CountConsumers(ctx context.Context, topic string, groups []string) (map[string]int, error) {
 	if len(groups) == 0 {
 		return nil, nil
@@ -50,7 +51,8 @@ func (d *Groups) subscriptions(groupID string) int {
 }
 
 // CountGroup adds up partitions: ours as they are, those of others as they said with their last commit.
-func (d *Groups) CountGroup(ctx context.Context, t *registry.TopicState, gs *driver.GroupStats, ends map[int32]int64) error {
+func (d *Groups) CountGroup(ctx context.Context, t *registry.TopicState, gs *driver.GroupStats,
+	ends map[int32]int64) error {
 	m := d.memberIn(t.Name, gs.Group)
 	others, err := d.registry.PartitionsNow(ctx, t)
 	if err != nil {
@@ -92,7 +94,8 @@ func (d *Groups) CountGroup(ctx context.Context, t *registry.TopicState, gs *dri
 }
 
 // countVisit counts partitions without an owner by reading them.
-func (d *Groups) countVisit(ctx context.Context, t *registry.TopicState, gs *driver.GroupStats, ends map[int32]int64, ids []int32) error {
+func (d *Groups) countVisit(ctx context.Context, t *registry.TopicState, gs *driver.GroupStats, ends map[int32]int64,
+	ids []int32) error {
 	var row registry.GroupRow
 	d.registry.Row(registry.GroupKey(t.Name, gs.Group), &row)
 	busy, err := d.Consumers(ctx, t.Name, gs.Group) // then a visit changes nothing
@@ -198,7 +201,8 @@ func (d *Groups) Consumers(ctx context.Context, topic, group string) (bool, erro
 func (d *Groups) RefuseConsumers(ctx context.Context, topic, group string) error {
 	busy, err := d.Consumers(ctx, topic, group)
 	if err == nil && busy {
-		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has consumers", group, topic), "stop them first", nil)
+		err = driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has consumers", group, topic),
+			"stop them first", nil)
 	}
 	return err
 }

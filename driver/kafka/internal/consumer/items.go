@@ -15,7 +15,8 @@ func (it *Item) key() itemKey {
 	return itemKey{-1, it.logKey}
 }
 
-// items are those of a partition by key. Offsets that lie together share a block: they come and go in turn, so that the map is seldom asked.
+// items are those of a partition by key. Offsets that lie together share a block: they come and go in turn, so that the
+// map is seldom asked.
 type items struct {
 	blocks   map[int64]*block // by offset / blockItems
 	filled   *block           // of the last put

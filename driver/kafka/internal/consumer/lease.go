@@ -23,8 +23,10 @@ type claim struct {
 	silent   bool             // it had begun and was lost, and its holder has said nothing since
 	spoken   bool             // its holder was told that it is lost before it was; see forfeit
 	logKey   string           // key of its item in the retry log, once it has begun
-	failed   bool             // a settlement could not be stored, or nobody knows: those behind it in its key wait for another try
-	deferred uint64           // the last step of a call that put a settlement of it off: a second one of that call is not settled first
+	// a settlement could not be stored, or nobody knows: those behind it in its key wait for another try
+	failed bool
+	// the last step of a call that put a settlement of it off: a second one of that call is not settled first
+	deferred uint64
 	ended    bool
 	made     *claimedDelivery // for the delivery
 }
@@ -34,7 +36,8 @@ func (c *claim) String() string {
 	return fmt.Sprintf("%s-%d-%d-%d", c.p.m.nonce, c.p.id, c.p.epoch, c.number)
 }
 
-// arm sets the alarm for the first lease that can end: one is enough, since they end in order. A settlement on its way is looked at again a little later.
+// arm sets the alarm for the first lease that can end: one is enough, since they end in order. A settlement on its way
+// is looked at again a little later.
 func (q *queue) arm(s *subscription, now time.Time) {
 	first := s.holder.First()
 	if s.armed || first == nil {
@@ -53,7 +56,8 @@ func (q *queue) arm(s *subscription, now time.Time) {
 	q.alarm(at, nil, s)
 }
 
-// lapse ends the leases that are over, and returns what was lost. Before anything is settled or extended: what is behind a lost message of its key went with it.
+// lapse ends the leases that are over, and returns what was lost. Before anything is settled or extended: what is
+// behind a lost message of its key went with it.
 func (s *subscription) lapse(now time.Time) (lost []*Item) {
 	if it := s.holder.First(); it != nil && !it.claimed.until.After(now) {
 		lost = s.m.endLeases(s, now)
@@ -68,7 +72,8 @@ func (m saver) saveLapsed(lost []*Item) {
 	}
 }
 
-// refuse is told that the holder of a delivery hears that it is lost. It returns what the owner of its partition must be told.
+// refuse is told that the holder of a delivery hears that it is lost. It returns what the owner of its partition must
+// be told.
 func (s *subscription) refuse(d *driver.Delivery, now time.Time) (notices []*kgo.Record) {
 	if r := s.heard(d, now); r != nil {
 		notices = append(notices, r)
@@ -77,8 +82,8 @@ func (s *subscription) refuse(d *driver.Delivery, now time.Time) (notices []*kgo
 	return notices
 }
 
-// forfeit ends the lease of a delivery whose holder is told that it is lost because nobody vouches for us. If the partition turns out to be ours still, what is behind it in its
-// key must not be settled before it comes again.
+// forfeit ends the lease of a delivery whose holder is told that it is lost because nobody vouches for us. If the
+// partition turns out to be ours still, what is behind it in its key must not be settled before it comes again.
 func (s *subscription) forfeit(d *driver.Delivery, now time.Time) {
 	c, ok := d.Token.(*claim)
 	if !ok || c.sub != s || c.ended || c.settling != nil || c.p.settleOver || c.p.succeeded || s.m.vouched(now) {

@@ -9,8 +9,9 @@ import (
 	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
-// TestClaimNobodySaw: a claim that waits for its commit ends before it was delivered. Whatever ended it, the message is what it was before: nobody had it, nobody
-// gave it back, and no lease was lost. The same of claims that were delivered is told.
+// TestClaimNobodySaw: a claim that waits for its commit ends before it was delivered. Whatever ended it, the message is
+// what it was before: nobody had it, nobody gave it back, and no lease was lost. The same of claims that were delivered
+// is told.
 func TestClaimNobodySaw(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -18,13 +19,15 @@ func TestClaimNobodySaw(t *testing.T) {
 		head driver.Cause // of the first message of the key, if it was delivered
 		lost int
 	}{
-		"closed":        {func(_ *member, s *subscription, _ time.Time) { s.giveUp() }, driver.CauseReleased, 0},
-		"lease is over": {func(m *member, s *subscription, now time.Time) { m.endLeases(s, now.Add(s.o.Lease)) }, driver.CauseLeaseExpired, 1},
+		"closed": {func(_ *member, s *subscription, _ time.Time) { s.giveUp() }, driver.CauseReleased, 0},
+		"lease is over": {func(m *member, s *subscription, now time.Time) { m.endLeases(s, now.Add(s.o.Lease)) },
+			driver.CauseLeaseExpired, 1},
 	} {
 		for _, delivered := range []bool{false, true} {
 			m, head := ownedItem(t)
 			behind := &Item{p: head.p, offset: 4, Msg: &driver.Message{ID: "b", Topic: "orders", Key: "k"}}
-			s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 2}, holder: scheduler.NewHolder[Item](driver.DefaultWeights, false), done: make(chan struct{})}
+			s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 2},
+				holder: scheduler.NewHolder[Item](driver.DefaultWeights, false), done: make(chan struct{})}
 			now := time.Now()
 			m.mu.Lock()
 			m.add(behind)
@@ -44,22 +47,25 @@ func TestClaimNobodySaw(t *testing.T) {
 				wantHead, wantBehind, lost = c.head, c.head, c.lost
 			}
 			if head.cause != wantHead || behind.cause != wantBehind || head.lost != lost || behind.lost != 0 {
-				t.Errorf("%s, delivered %v: the head comes as %s with %d lost, the one behind it as %s with %d", name, delivered, head.cause, head.lost, behind.cause, behind.lost)
+				t.Errorf("%s, delivered %v: the head comes as %s with %d lost, the one behind it as %s with %d", name, delivered,
+					head.cause, head.lost, behind.cause, behind.lost)
 			}
 			if head.state != ready || behind.state != ready || head.p.leased != 0 {
-				t.Errorf("%s, delivered %v: they are in states %d and %d, %d held", name, delivered, head.state, behind.state, head.p.leased)
+				t.Errorf("%s, delivered %v: they are in states %d and %d, %d held", name, delivered, head.state, behind.state,
+					head.p.leased)
 			}
 		}
 	}
 }
 
-// TestHoldersHaveDeliveries: a partition goes while one of its claims is delivered and another waits for its commit. Only what was delivered can be settled, and only
-// it is committed as held.
+// TestHoldersHaveDeliveries: a partition goes while one of its claims is delivered and another waits for its commit.
+// Only what was delivered can be settled, and only it is committed as held.
 func TestHoldersHaveDeliveries(t *testing.T) {
 	t.Parallel()
 	m, seen := ownedItem(t)
 	unseen := &Item{p: seen.p, offset: 4, Msg: &driver.Message{ID: "b", Topic: "orders", Key: "other"}}
-	s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 1}, holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
+	s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 1},
+		holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen.p.items.put(unseen)
@@ -69,7 +75,8 @@ func TestHoldersHaveDeliveries(t *testing.T) {
 			s.deliver(c, time.Now())
 		}
 	}
-	if held := holders([]*partition{seen.p}); len(held) != 1 || len(held[s]) != 1 || held[s][0] == nil || held[s][0].ID != "a" {
+	if held := holders([]*partition{seen.p}); len(held) != 1 || len(held[s]) != 1 || held[s][0] == nil ||
+		held[s][0].ID != "a" {
 		t.Errorf("they are told to settle %v", held)
 	}
 	for _, last := range []bool{false, true} {

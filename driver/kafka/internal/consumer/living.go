@@ -11,11 +11,14 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/retrylog"
 )
 
-// A dead letter may be there while its message lives: whoever died between storing the one and ending the other leaves both. Then the letter stays as it is
-// until the message is settled. To look for one message a group is read whole; for many letters only what says that one of them lives.
+// A dead letter may be there while its message lives: whoever died between storing the one and ending the other leaves
+// both. Then the letter stays as it is until the message is settled. To look for one message a group is read whole; for
+// many letters only what says that one of them lives.
 
-// Lives reports which of some dead letters of a group have a message that is not settled. What died a moment ago with another owner is not committed yet.
-func (d *Groups) Lives(ctx context.Context, t *registry.TopicState, group string, letters []driver.Entry) ([]bool, error) {
+// Lives reports which of some dead letters of a group have a message that is not settled. What died a moment ago with
+// another owner is not committed yet.
+func (d *Groups) Lives(ctx context.Context, t *registry.TopicState, group string, letters []driver.Entry) ([]bool,
+	error) {
 	for tries := 0; ; tries++ {
 		live, err := d.livesNow(ctx, t, group, letters)
 		if err != nil || tries == 2 || !slices.Contains(live, true) {
@@ -27,7 +30,8 @@ func (d *Groups) Lives(ctx context.Context, t *registry.TopicState, group string
 	}
 }
 
-func (d *Groups) livesNow(ctx context.Context, t *registry.TopicState, group string, letters []driver.Entry) ([]bool, error) {
+func (d *Groups) livesNow(ctx context.Context, t *registry.TopicState, group string, letters []driver.Entry) ([]bool,
+	error) {
 	ids, err := d.registry.PartitionsNow(ctx, t)
 	if err != nil {
 		return nil, err
@@ -62,7 +66,8 @@ func (d *Groups) livesNow(ctx context.Context, t *registry.TopicState, group str
 	return live, nil
 }
 
-// haveSome notes which letters have a message that is unsettled in the partitions of this process, and returns the other partitions.
+// haveSome notes which letters have a message that is unsettled in the partitions of this process, and returns the
+// other partitions.
 func (m *member) haveSome(letters []driver.Entry, live []bool, ids []int32) []int32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -43,7 +43,8 @@ func (it *Item) setBegun(token string) {
 	it.past = &losses{begun: token, silent: it.silent()}
 }
 
-// lose counts a lost lease: the first, whoever held it, and others whose handler had begun. That one's token is given, and known from then on.
+// lose counts a lost lease: the first, whoever held it, and others whose handler had begun. That one's token is given,
+// and known from then on.
 func (it *Item) lose(begun string) {
 	if begun != "" || !it.once {
 		it.lost++
@@ -71,7 +72,8 @@ func (it *Item) hear(token string) bool {
 	return true
 }
 
-// unbegin is told that a delivery whose handler had begun went back in order. Its record must not say that it had when the next one is lost.
+// unbegin is told that a delivery whose handler had begun went back in order. Its record must not say that it had when
+// the next one is lost.
 func (m *member) unbegin(it *Item) {
 	if it.begun() == "" {
 		return
@@ -95,7 +97,8 @@ func (c *claim) noteSilent() {
 // maxSilentClaims bounds the lost deliveries that a subscription may speak of when it is closed.
 const maxSilentClaims = 10_000
 
-// heard is told that a holder speaks of a delivery that it has lost. It returns the notice for the owner of the partition, if that is another one or may be.
+// heard is told that a holder speaks of a delivery that it has lost. It returns the notice for the owner of the
+// partition, if that is another one or may be.
 func (s *subscription) heard(d *driver.Delivery, now time.Time) *kgo.Record {
 	c, ok := d.Token.(*claim)
 	if !ok || c.sub != s || !c.begun {
@@ -118,7 +121,8 @@ func (s *subscription) heard(d *driver.Delivery, now time.Time) *kgo.Record {
 }
 
 func (c *claim) notice() *kgo.Record {
-	return &kgo.Record{Topic: c.p.m.retryName, Partition: c.p.id, Key: []byte(retrylog.NoticePrefix + c.String()), Value: []byte(c.logKey),
+	return &kgo.Record{Topic: c.p.m.retryName, Partition: c.p.id, Key: []byte(retrylog.NoticePrefix + c.String()),
+		Value:   []byte(c.logKey),
 		Headers: []kgo.RecordHeader{record.State{Insert: true, Offset: -1}.Header()}}
 }
 

@@ -62,8 +62,11 @@ type member struct {
 }
 
 func (d *Groups) newMember(t *registry.TopicState, group string, order driver.Order) *member {
-	m := &member{tenure: ownership{}, queue: newQueue(order), d: d, topic: t, group: group, mainName: d.cluster.MainTopic(t.Name), retryName: d.cluster.RetryTopic(t.Name, group),
-		nonce: rand.Text()[:8], parts: map[int32]*partition{}, subs: map[*subscription]struct{}{}, coming: map[int32]bool{}, windowFreed: make(chan struct{}, 1), saving: make(chan struct{}, 1), commanded: make(chan struct{}, 1), unsure: make(chan struct{}, 1)}
+	m := &member{tenure: ownership{}, queue: newQueue(order), d: d, topic: t, group: group,
+		mainName: d.cluster.MainTopic(t.Name), retryName: d.cluster.RetryTopic(t.Name, group),
+		nonce: rand.Text()[:8], parts: map[int32]*partition{}, subs: map[*subscription]struct{}{}, coming: map[int32]bool{},
+		windowFreed: make(chan struct{}, 1), saving: make(chan struct{}, 1), commanded: make(chan struct{}, 1),
+		unsure: make(chan struct{}, 1)}
 	m.saver, m.executor, m.transactions = saver{m}, executor{m}, transactions{m}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -76,14 +79,23 @@ func (m *member) join() error {
 	m.cl, err = kgo.NewClient(m.d.cluster.ClientOptions(
 		kgo.ConsumerGroup(m.d.cluster.GroupID(m.topic.Name, m.group)), kgo.ConsumeTopics(m.mainName), kgo.DisableAutoCommit(),
 		kgo.Balancers(newBalancer(m.keeps)), kgo.BlockRebalanceOnPoll(),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // never skip what is unread
-		kgo.SessionTimeout(m.d.cluster.Settings.Session), kgo.HeartbeatInterval(m.d.cluster.Settings.Heartbeat()), kgo.RebalanceTimeout(cluster.Rebalance), kgo.MetadataMaxAge(cluster.LookEvery), kgo.FetchMaxWait(2*cluster.FetchWait), kgo.FetchMaxBytes(16<<20),
+		// never skip what is unread
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.SessionTimeout(m.d.cluster.Settings.Session), kgo.HeartbeatInterval(m.d.cluster.Settings.Heartbeat()),
+		kgo.RebalanceTimeout(cluster.Rebalance), kgo.MetadataMaxAge(cluster.LookEvery), kgo.FetchMaxWait(2*cluster.FetchWait),
+		kgo.FetchMaxBytes(16<<20),
 		kgo.OnOffsetsFetched(m.OffsetsFetched), kgo.AdjustFetchOffsetsFn(m.assign),
-		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, got map[string][]int32) { m.assigned(cl, got[m.mainName]) }),
+		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client,
+			got map[string][]int32) {
+			m.assigned(cl, got[m.mainName])
+		}),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
 			m.revoke(ctx, cl, lost[m.mainName])
 		}),
-		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client, lost map[string][]int32) { m.lose(ctx, cl, lost[m.mainName]) }),
+		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client,
+			lost map[string][]int32) {
+			m.lose(ctx, cl, lost[m.mainName])
+		}),
 	)...)
 	if err != nil {
 		return driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)

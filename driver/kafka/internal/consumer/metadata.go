@@ -12,7 +12,8 @@ func (p *partition) metadata() string {
 	return text
 }
 
-// compose writes the preface, the lists and the done-set. It also returns what was given back and is not named for want of room.
+// compose writes the preface, the lists and the done-set. It also returns what was given back and is not named for want
+// of room.
 func (p *partition) compose(tag string, done *offsets.Set, ending map[*Item]bool) (text string, unnamed []*Item) {
 	text = p.preface(tag)
 	beyond := done.Encode(offsets.MaxMetadata - len(text) - offsets.ListRoom)
@@ -20,7 +21,8 @@ func (p *partition) compose(tag string, done *offsets.Set, ending map[*Item]bool
 	return text + lists + beyond, unnamed
 }
 
-// metadataWith is metadata with a tag, for when some items are settled. It reports whether all their offsets fit in; what is held is left out for them.
+// metadataWith is metadata with a tag, for when some items are settled. It reports whether all their offsets fit in;
+// what is held is left out for them.
 func (p *partition) metadataWith(tag string, done *offsets.Set, ending map[*Item]bool, settled []int64) (string, bool) {
 	text, _ := p.compose(tag, done, ending)
 	if done.Told(text, settled) {
@@ -43,8 +45,8 @@ func (p *partition) preface(tag string) string {
 	return text
 }
 
-// deliveries lists what is held or was given back, but for items that are about to be settled, in so many characters. What is held comes first; it
-// also returns what was given back and is not in the list.
+// deliveries lists what is held or was given back, but for items that are about to be settled, in so many characters.
+// What is held comes first; it also returns what was given back and is not in the list.
 func (p *partition) deliveries(ending map[*Item]bool, limit int) (text string, unnamed []*Item) {
 	lists, returned := map[byte][]int64{}, map[offsets.Location]*Item{}
 	for at, kind := range p.done.Before { // what is not fetched yet stays as it was

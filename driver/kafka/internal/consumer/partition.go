@@ -44,7 +44,8 @@ type partition struct {
 	begun  bool             // we have committed who holds something of it
 	passed int64            // what is committed
 	ended  map[int64]string // keys in the retry log of what ended and is not committed, by offset
-	// doneKeys are keys of messages that an earlier owner ended without a tombstone: those before this offset have ended too.
+	// doneKeys are keys of messages that an earlier owner ended without a tombstone: those before this offset have ended
+	// too.
 	doneKeys map[string]int64
 
 	cut int64 // where the main topic had lost its end when we took over, or -1
@@ -102,7 +103,9 @@ func (m *member) load(ctx context.Context, id int32, at kgo.EpochOffset, metadat
 
 func (m *member) newPartition(id int32, committed kgo.EpochOffset, metadata string) *partition {
 	at := max(0, committed.Offset)
-	p := &partition{id: id, m: m, cut: -1, done: offsets.NewSet(at), items: newItems(), found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, notices: map[string]string{}, resolved: map[string]*Item{}, passed: at, ended: map[int64]string{}, doneKeys: map[string]int64{}, tally: offsets.ReadTally(metadata, at),
+	p := &partition{id: id, m: m, cut: -1, done: offsets.NewSet(at), items: newItems(), found: map[string]*kgo.Record{},
+		doubtful: map[string]bool{}, notices: map[string]string{}, resolved: map[string]*Item{}, passed: at,
+		ended: map[int64]string{}, doneKeys: map[string]int64{}, tally: offsets.ReadTally(metadata, at),
 		emitter: m.d.cluster.Transactor(m.d.cluster.GroupID(m.topic.Name, m.group), id)}
 	p.done.ReadMetadata(metadata)
 	p.done.Seen = committed.Epoch
@@ -126,7 +129,8 @@ func (p *partition) begin(end int64) map[string]*kgo.Record {
 		p.doubtful[key] = true // it has been heard: a tombstone follows
 	}
 	slices.SortFunc(p.pending, func(a, b *Item) int {
-		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.among, b.among), cmp.Compare(a.offset, b.offset), cmp.Compare(a.Ref.Pos, b.Ref.Pos))
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.among, b.among), cmp.Compare(a.offset, b.offset),
+			cmp.Compare(a.Ref.Pos, b.Ref.Pos))
 	})
 	if p.done.Next >= p.end {
 		p.release(p.end)
@@ -172,7 +176,8 @@ func (m *member) decode(r *kgo.Record) fetched {
 	if r.Attrs.IsControl() {
 		return fetched{r: r}
 	}
-	msg := new(driver.Message) // not one allocation with the item, which may outlive it for long: its body is part of what was fetched
+	// not one allocation with the item, which may outlive it for long: its body is part of what was fetched
+	msg := new(driver.Message)
 	err := record.ReadRecord(msg, m.topic.Name, r)
 	if err == nil && m.d.cluster.Settings.RejectForeign && !record.Ours(r) {
 		err = record.ErrForeign
@@ -228,7 +233,8 @@ func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
 	return nil, nil
 }
 
-// recall tells an item what became of it with the last owner. If that one left in order, whoever held it was told, and nothing is lost.
+// recall tells an item what became of it with the last owner. If that one left in order, whoever held it was told, and
+// nothing is lost.
 func (p *partition) recall(it *Item, at offsets.Location) {
 	if !p.m.tenure.recalls() {
 		return

@@ -2,8 +2,9 @@ package consumer
 
 import "bytes"
 
-// pollBuffer is the memory of what one poll brought: bodies are parts of it, as long as most of them are needed. When few are left for a while they are copied, so that a
-// slow message keeps no more than four times its size from being free. Mostly the others are settled before that, and nothing is copied.
+// pollBuffer is the memory of what one poll brought: bodies are parts of it, as long as most of them are needed. When
+// few are left for a while they are copied, so that a slow message keeps no more than four times its size from being
+// free. Mostly the others are settled before that, and nothing is copied.
 type pollBuffer struct {
 	items       []*Item
 	bytes, left int

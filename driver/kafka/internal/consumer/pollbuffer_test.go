@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// TestPollBuffer: whatever leaves the window in whatever order, bodies stay what they are, and after two calls no buffer is kept by less than a quarter of it.
+// TestPollBuffer: whatever leaves the window in whatever order, bodies stay what they are, and after two calls no
+// buffer is kept by less than a quarter of it.
 func TestPollBuffer(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -19,7 +20,8 @@ func TestPollBuffer(t *testing.T) {
 		var its []*Item
 		for i := range n {
 			size := rapid.IntRange(0, 100).Draw(r, "size")
-			it := &Item{state: ready, size: size, Msg: &driver.Message{ID: fmt.Sprint(i), Body: memory[100*i : 100*i+size : 100*i+size]}}
+			it := &Item{state: ready, size: size, Msg: &driver.Message{ID: fmt.Sprint(i),
+				Body: memory[100*i : 100*i+size : 100*i+size]}}
 			if rapid.IntRange(0, 9).Draw(r, "read without a lock") == 0 {
 				it.state = inflight
 			}

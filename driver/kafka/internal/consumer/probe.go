@@ -7,7 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Probe is a member of this process as tests of the driver see it: what it has in memory, and what it otherwise does at intervals.
+// Probe is a member of this process as tests of the driver see it: what it has in memory, and what it otherwise does at
+// intervals.
 type Probe struct{ m *member }
 
 // Probe looks at this process in a group that it consumes.
@@ -89,6 +90,7 @@ func (x Probe) Overlay(ctx context.Context, offset int64) {
 	epoch := m.parts[0].done.Seen
 	m.mu.Unlock()
 	r := &kgo.Record{Topic: m.mainName, Offset: offset, LeaderEpoch: epoch + 1, Value: []byte{}}
-	m.feedAll(kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: m.mainName, Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{r}}}}}}})
+	m.feedAll(kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: m.mainName,
+		Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{r}}}}}}})
 	m.retake(ctx)
 }

@@ -23,7 +23,8 @@ type invalid struct {
 // place they were found at, so that several groups store them once.
 func (m *member) quarantine(ctx context.Context, bad []invalid) {
 	for _, b := range bad {
-		if err := m.d.cluster.Produce(ctx, m.d.registry.InvalidRecord(m.topic.Name, b.r, b.problem)); err != nil && !errors.Is(err, driver.ErrTooLarge) {
+		if err := m.d.cluster.Produce(ctx, m.d.registry.InvalidRecord(m.topic.Name, b.r, b.problem)); err != nil &&
+			!errors.Is(err, driver.ErrTooLarge) {
 			continue // not done: it comes again with the next owner
 		}
 		m.mu.Lock()
@@ -39,13 +40,16 @@ func (m *member) deadRecord(it *Item, last driver.Failure, instance string) *kgo
 		last.At = time.Now().UTC()
 	}
 	dl := &driver.DeadLetter{
-		Message: it.Msg, History: driver.AppendFailure(it.history, last), Attempts: it.attempts + 1, Deliveries: it.lost + 1, Rounds: it.rounds,
+		Message: it.Msg, History: driver.AppendFailure(it.history, last), Attempts: it.attempts + 1, Deliveries: it.lost + 1,
+		Rounds: it.rounds,
 		Origin: driver.Origin{Topic: m.topic.Name, Group: m.group, Ref: it.Ref, Instance: instance},
 	}
 	if last.Reason == driver.ReasonExpired {
 		dl.Attempts = it.attempts
 	}
 	dl.Bury(dl.History[len(dl.History)-1])
-	return &kgo.Record{Topic: m.d.cluster.DeadTopic(m.topic.Name), Partition: record.PartitionOf(record.DeadName(m.group, it.Msg.ID), m.d.cluster.Settings.InternalPartitions), Key: []byte(record.DeadKey(m.group, it.Msg.ID, it.rounds)),
-		Value: envelope.AppendDeadLetter(nil, dl)}
+	return &kgo.Record{Topic: m.d.cluster.DeadTopic(m.topic.Name),
+		Partition: record.PartitionOf(record.DeadName(m.group, it.Msg.ID), m.d.cluster.Settings.InternalPartitions),
+		Key:       []byte(record.DeadKey(m.group, it.Msg.ID, it.rounds)),
+		Value:     envelope.AppendDeadLetter(nil, dl)}
 }

@@ -120,7 +120,8 @@ func (q *queue) leaveToClock(it *Item, now time.Time) {
 	q.alarm(now, it, nil)
 }
 
-// withhold has nobody claim an item while its end is stored. In strict order it keeps its place of its key, if it has one.
+// withhold has nobody claim an item while its end is stored. In strict order it keeps its place of its key, if it has
+// one.
 func (q *queue) withhold(it *Item) {
 	if q.order == driver.Strict && it.Chained() {
 		q.scheduled.Block(&it.Node, it.Msg.Key)
@@ -158,8 +159,8 @@ func (q *queue) becomeDue(it *Item) {
 	q.offer(it)
 }
 
-// toTail gives an item the last place of its lane and key. From then on it keeps it: that of a key is stored before somebody gets the item, so that the next
-// owner does not deliver those that come after it first.
+// toTail gives an item the last place of its lane and key. From then on it keeps it: that of a key is stored before
+// somebody gets the item, so that the next owner does not deliver those that come after it first.
 func (q *queue) toTail(it *Item) {
 	q.scheduled.Remove(&it.Node)
 	q.places++
@@ -216,8 +217,8 @@ func (q *queue) end(c *claim) {
 	q.wakeAll() // its subscription may claim again
 }
 
-// returnBehind gives back the held items of a key that come after it, uncounted. They are handled one after the other, so that nobody has seen them: their cause
-// stays, unless the lease of the first was lost.
+// returnBehind gives back the held items of a key that come after it, uncounted. They are handled one after the other,
+// so that nobody has seen them: their cause stays, unless the lease of the first was lost.
 func (q *queue) returnBehind(it *Item, lost bool) {
 	for x := range it.Followers() {
 		if x.claimed == nil || x.claimed.settling != nil {
@@ -231,7 +232,8 @@ func (q *queue) returnBehind(it *Item, lost bool) {
 	}
 }
 
-// takeBack ends a claim and gives its item back. The cause is for the next delivery, if there was one: a claim that was not completed is no news.
+// takeBack ends a claim and gives its item back. The cause is for the next delivery, if there was one: a claim that was
+// not completed is no news.
 func (q *queue) takeBack(c *claim, cause driver.Cause) {
 	it := c.it
 	q.end(c)

@@ -8,13 +8,16 @@ import (
 	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
-// TestExpiredFollowerIsNotClaimed: a message that has expired is not part of the run of its key, and is left to the clock when its turn comes.
+// TestExpiredFollowerIsNotClaimed: a message that has expired is not part of the run of its key, and is left to the
+// clock when its turn comes.
 func TestExpiredFollowerIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	m, head := ownedItem(t)
 	now := time.Now()
-	behind := &Item{p: head.p, offset: 4, ends: now.Add(time.Minute), Msg: &driver.Message{ID: "b", Topic: "orders", Key: "k", TTL: time.Minute}}
-	s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Hour, MaxRun: 2}, holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
+	behind := &Item{p: head.p, offset: 4, ends: now.Add(time.Minute),
+		Msg: &driver.Message{ID: "b", Topic: "orders", Key: "k", TTL: time.Minute}}
+	s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Hour, MaxRun: 2},
+		holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.add(behind)
@@ -36,7 +39,8 @@ func TestExpiringInRelaxedOrder(t *testing.T) {
 		m, head := ownedItem(t)
 		m.order = order
 		behind := &Item{p: head.p, offset: 4, Msg: &driver.Message{ID: "b", Topic: "orders", Key: "k"}}
-		s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Hour, MaxRun: 2}, holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
+		s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Hour, MaxRun: 2},
+			holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
 		m.mu.Lock()
 		m.add(behind)
 		m.enter(head, inflight)

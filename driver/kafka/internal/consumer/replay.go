@@ -61,7 +61,8 @@ func (x *settledBy) Again(ctx context.Context, partition int32, from, to int64) 
 			return
 		}
 		m, err := record.FromRecord(x.t.Name, r)
-		if err != nil || x.d.cluster.Settings.RejectForeign && !record.Ours(r) || m.TTL > 0 && !m.PublishedAt.Add(m.TTL).After(now) {
+		if err != nil || x.d.cluster.Settings.RejectForeign && !record.Ours(r) || m.TTL > 0 &&
+			!m.PublishedAt.Add(m.TTL).After(now) {
 			return
 		}
 		if _, dead := x.dead.Find(record.DeadName(x.group, m.ID)); dead {

@@ -32,7 +32,8 @@ func (d *Groups) SkipLogged(ctx context.Context, t *registry.TopicState, group s
 }
 
 // Compare counts what a reset changes, and returns the metadata of the new offsets.
-func (d *Groups) Compare(ctx context.Context, t *registry.TopicState, group string, to, ends map[int32]int64, report *driver.ResetReport) (map[int32]string, error) {
+func (d *Groups) Compare(ctx context.Context, t *registry.TopicState, group string, to, ends map[int32]int64,
+	report *driver.ResetReport) (map[int32]string, error) {
 	starts, err := d.registry.Position(ctx, t, registry.BeginPosition)
 	if err != nil {
 		return nil, err

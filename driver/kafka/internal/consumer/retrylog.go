@@ -25,7 +25,8 @@ func keyOf(logKey string) itemKey {
 	return itemKey{-1, logKey}
 }
 
-// readLog reads the retry log, and follows it from now on. Nothing that the last owner stored may be hidden behind somebody else's transaction.
+// readLog reads the retry log, and follows it from now on. Nothing that the last owner stored may be hidden behind
+// somebody else's transaction.
 func (p *partition) readLog(ctx context.Context) error {
 	p.retryLog = p.m.d.tables.Watch(p.m.retryName, p.id, p.logChanged)
 	return p.retryLog.SyncWhole(ctx)
@@ -64,7 +65,8 @@ func (p *partition) again(r *kgo.Record, s record.State) *kgo.Record {
 		s.Epoch = p.epoch
 	}
 	s.After = max(0, s.After-p.m.d.cluster.Now().Sub(r.Timestamp))
-	return &kgo.Record{Topic: p.m.retryName, Partition: p.id, Key: r.Key, Value: r.Value, Headers: []kgo.RecordHeader{s.Header()}}
+	return &kgo.Record{Topic: p.m.retryName, Partition: p.id, Key: r.Key, Value: r.Value,
+		Headers: []kgo.RecordHeader{s.Header()}}
 }
 
 // tookOver is told that the records of takeOver are stored.
@@ -167,7 +169,8 @@ func (p *partition) restore(key string, r *kgo.Record) *Item {
 		return nil // stays in the log, for an operator to see
 	}
 	msg.Topic = p.m.topic.Name
-	it := &Item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, among: s.Among, logKey: key, logOffset: r.Offset, Msg: msg, Ref: s.Ref, attempts: s.Attempts, lost: s.Lost, once: s.Once, rounds: s.Rounds,
+	it := &Item{p: p, size: len(msg.Body), offset: s.Offset, order: s.Order, among: s.Among, logKey: key,
+		logOffset: r.Offset, Msg: msg, Ref: s.Ref, attempts: s.Attempts, lost: s.Lost, once: s.Once, rounds: s.Rounds,
 		cause: s.Cause, storedCause: s.Cause, spared: s.Spared, loose: s.Loose, Node: scheduler.Node[Item]{Tail: s.Tail}}
 	if it.Ref.IsZero() {
 		it.Ref = driver.Ref{Partition: r.Partition, Pos: uint64(r.Offset) + 1, Sub: record.SubSide}
@@ -178,7 +181,8 @@ func (p *partition) restore(key string, r *kgo.Record) *Item {
 	p.tailed = max(p.tailed, s.Among)
 	it.history, _ = envelope.DecodeHistory(s.History)
 	if s.After > 0 {
-		it.due = p.m.d.cluster.Local(r.Timestamp.Add(s.After).Add(time.Millisecond)) // the broker's time is cut to milliseconds
+		// the broker's time is cut to milliseconds
+		it.due = p.m.d.cluster.Local(r.Timestamp.Add(s.After).Add(time.Millisecond))
 	}
 	it.careful = p.careful > 0 && !p.running
 	p.recall(it, offsets.Location{Retry: true, Offset: r.Offset})
@@ -216,7 +220,8 @@ func (it *Item) retryKey() string {
 
 // now is what is stored of an item as it is.
 func (it *Item) now() record.State {
-	return record.State{Attempts: it.attempts, Lost: it.lost, Once: it.once, Begun: it.begun(), Silent: it.silent(), Cause: it.cause, Loose: it.loose, Tail: it.Tail,
+	return record.State{Attempts: it.attempts, Lost: it.lost, Once: it.once, Begun: it.begun(), Silent: it.silent(),
+		Cause: it.cause, Loose: it.loose, Tail: it.Tail,
 		History: envelope.AppendHistory(nil, it.history...)}
 }
 
@@ -227,6 +232,7 @@ func (m *member) retryRecord(it *Item, s record.State) *kgo.Record {
 	if s.Tail {
 		s.Order, s.Among = it.p.done.Next, 0
 	}
-	return &kgo.Record{Topic: m.retryName, Partition: it.p.id, Key: []byte(it.retryKey()), Value: envelope.Append(nil, it.Msg),
+	return &kgo.Record{Topic: m.retryName, Partition: it.p.id, Key: []byte(it.retryKey()),
+		Value:   envelope.Append(nil, it.Msg),
 		Headers: []kgo.RecordHeader{s.Header()}}
 }

@@ -16,8 +16,8 @@ import (
 // saver stores items of a member in the retry log, where that must be, and reads them back.
 type saver struct{ *member }
 
-// divertAfter is how long the head of a key must wait for its followers to go to the retry log. They leave the main topic,
-// so that a key that fails for long holds up neither its offsets nor the window.
+// divertAfter is how long the head of a key must wait for its followers to go to the retry log. They leave the main
+// topic, so that a key that fails for long holds up neither its offsets nor the window.
 const divertAfter = time.Second
 
 // diverts reports whether an item waits behind a head of its key that waits for long.
@@ -208,7 +208,8 @@ func (q *queue) spill(it *Item) {
 	}
 	m := it.Msg
 	it.spilled, it.history = true, nil
-	it.Msg = &driver.Message{ID: m.ID, Topic: m.Topic, Key: m.Key, Priority: m.Priority, TTL: m.TTL, PublishedAt: m.PublishedAt}
+	it.Msg = &driver.Message{ID: m.ID, Topic: m.Topic, Key: m.Key, Priority: m.Priority, TTL: m.TTL,
+		PublishedAt: m.PublishedAt}
 }
 
 // fill reads what was spilled.
@@ -246,7 +247,8 @@ func (m saver) refill(it *Item, at int64, r *kgo.Record) error {
 		return nil
 	}
 	if r == nil || r.Value == nil {
-		return driver.NewError(driver.ErrNotApplied, "the body of a parked message is not where it was stored", "run ferry doctor: somebody else changed an internal topic", nil)
+		return driver.NewError(driver.ErrNotApplied, "the body of a parked message is not where it was stored",
+			"run ferry doctor: somebody else changed an internal topic", nil)
 	}
 	msg, err := envelope.Decode(r.Value)
 	if err != nil {

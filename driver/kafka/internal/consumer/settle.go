@@ -28,8 +28,8 @@ type settling struct {
 	over  chan struct{}       // closed when it has ended
 }
 
-// Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done. Of a strict key none stands before those of the messages
-// ahead: it waits for them.
+// Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done. Of a
+// strict key none stands before those of the messages ahead: it waits for them.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.StorePatience)
 	defer cancel()
@@ -50,7 +50,8 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	return errs
 }
 
-// settleSome settles what need not wait, of all or of those that are left, and returns the others with what is closed when something has changed.
+// settleSome settles what need not wait, of all or of those that are left, and returns the others with what is closed
+// when something has changed.
 func (s *subscription) settleSome(ctx context.Context, ss []driver.Settlement, left []int, errs []error,
 	behind *refusal.Behind) (later []int, changed <-chan struct{}) {
 	b := batch{s: s, ss: ss, errs: errs, behind: behind}
@@ -182,12 +183,14 @@ func (s *subscription) ours(c *claim, now time.Time) bool {
 	return !c.ended && !c.p.settleOver && !c.p.succeeded && s.m.vouched(now)
 }
 
-// overtaken is the answer to a settlement that was stored and does not take effect here: its partition went to another consumer meanwhile, or an earlier one of its key failed.
+// overtaken is the answer to a settlement that was stored and does not take effect here: its partition went to another
+// consumer meanwhile, or an earlier one of its key failed.
 func (w *settling) overtaken() error {
 	if w.first == nil && w.then == nil && len(w.o.Emit) == 0 {
 		return cluster.ErrLost("the partition went to another consumer") // nothing was sent
 	}
-	return driver.NewError(driver.ErrUnknown, "the partition went to another consumer while the outcome was stored, or an earlier message of its key could not be settled",
+	return driver.NewError(driver.ErrUnknown, "the partition went to another consumer while the outcome was stored, or "+
+		"an earlier message of its key could not be settled",
 		"the message is delivered again if it came too late", nil)
 }
 

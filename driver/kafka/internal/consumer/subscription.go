@@ -34,7 +34,8 @@ type subscription struct {
 var _ driver.Subscription = (*subscription)(nil)
 
 // Admit makes a subscription of the member of its group, which joins with the first. It says why that may not.
-func (d *Groups) Admit(ctx context.Context, t *registry.TopicState, o driver.SubscribeOptions) (s *subscription, barred, err error) {
+func (d *Groups) Admit(ctx context.Context, t *registry.TopicState, o driver.SubscribeOptions) (s *subscription, barred,
+	err error) {
 	release, err := d.cluster.Single(ctx, "member/"+o.Topic+"/"+o.Group)
 	if err != nil {
 		return nil, nil, err
@@ -54,14 +55,16 @@ func (d *Groups) Admit(ctx context.Context, t *registry.TopicState, o driver.Sub
 		d.mu.Unlock()
 		d.Changed() // a pause from before
 	}
-	s = &subscription{m: m, o: o, holder: scheduler.NewHolder[Item](o.Weights, o.StrictPriority), done: make(chan struct{})}
+	s = &subscription{m: m, o: o, holder: scheduler.NewHolder[Item](o.Weights, o.StrictPriority),
+		done: make(chan struct{})}
 	m.mu.Lock()
 	m.subs[s] = struct{}{}
 	m.mu.Unlock()
 	return s, m.awaitJoined(ctx), nil
 }
 
-// awaitJoined waits a while until the group has given us our partitions, or none. What is late comes later. The error is why it never will.
+// awaitJoined waits a while until the group has given us our partitions, or none. What is late comes later. The error
+// is why it never will.
 func (m *member) awaitJoined(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.d.cluster.Settings.Session)
 	defer cancel()
@@ -85,8 +88,8 @@ func (m *member) awaitJoined(ctx context.Context) error {
 	}
 }
 
-// Receive claims what is ready, in memory: the partitions are ours. Only what must be read again, or known to the next owner
-// before somebody has it, asks the brokers; see complete.
+// Receive claims what is ready, in memory: the partitions are ours. Only what must be read again, or known to the next
+// owner before somebody has it, asks the brokers; see complete.
 func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Delivery, error) {
 	if err := driver.CheckMax(most); err != nil {
 		return nil, err
@@ -136,12 +139,13 @@ func (s *subscription) needsMore(claims []*claim) bool {
 	return slices.ContainsFunc(claims, func(c *claim) bool { return c.it.spilled || c.it.tailUnsaved || c.it.isCareful() })
 }
 
-// isCareful says that it is committed who holds an item before it is delivered: what kills its holder at once must be counted. Until an
-// owner has committed that it delivers nobody would know that it did; after a crash each delivery may be the one that did it. What was lost before
-// counts by what Begin has stored.
+// isCareful says that it is committed who holds an item before it is delivered: what kills its holder at once must be
+// counted. Until an owner has committed that it delivers nobody would know that it did; after a crash each delivery may
+// be the one that did it. What was lost before counts by what Begin has stored.
 func (it *Item) isCareful() bool { return it.careful && !it.once || !it.p.begun }
 
-// complete reads the bodies of claims that were spilled, and commits who is held first where that is needed. Claims that cannot be completed are given back.
+// complete reads the bodies of claims that were spilled, and commits who is held first where that is needed. Claims
+// that cannot be completed are given back.
 func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver.Delivery, error) {
 	m, ctx := s.m, context.WithoutCancel(ctx) // a claim in progress is not ended by it
 	ctx, cancel := context.WithTimeout(ctx, s.m.d.cluster.Settings.Session)
@@ -172,13 +176,15 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var ds []*driver.Delivery
-	now, claimed, returned := time.Now(), m.d.cluster.Now(), map[string]bool{} // keys of which one went back: those behind it go too
+	// keys of which one went back: those behind it go too
+	now, claimed, returned := time.Now(), m.d.cluster.Now(), map[string]bool{}
 	for _, c := range claims {
 		switch it := c.it; {
 		case c.ended:
 		case it.spilled || it.tailUnsaved || s.receives() != nil || s.tookTooLong(c, now) || returned[it.Msg.Key]:
 			if it.tailUnsaved {
-				err = driver.NewError(driver.ErrNotApplied, "the place of a message among those of its key could not be stored", "see whether the brokers can be reached", nil)
+				err = driver.NewError(driver.ErrNotApplied, "the place of a message among those of its key could not be stored",
+					"see whether the brokers can be reached", nil)
 			}
 			returned[it.Msg.Key] = it.Msg.Key != ""
 			m.takeBack(c, it.cause)
@@ -192,7 +198,8 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	return ds, err
 }
 
-// tookTooLong says that a claim must not be delivered any more: while it was completed the process may have been stopped, or cut off.
+// tookTooLong says that a claim must not be delivered any more: while it was completed the process may have been
+// stopped, or cut off.
 func (s *subscription) tookTooLong(c *claim, now time.Time) bool {
 	return c.p.going || !s.m.vouched(now) || !c.until.After(now) || c.it.expired(now)
 }
@@ -214,7 +221,8 @@ func (s *subscription) deliver(c *claim, claimed time.Time) *driver.Delivery {
 	} else {
 		h.msg = *it.Msg.Clone()
 	}
-	h.Delivery = driver.Delivery{Message: &h.msg, Group: s.o.Group, Ref: it.Ref, Attempt: it.attempts + 1, Deliveries: it.lost + 1, Cause: it.cause,
+	h.Delivery = driver.Delivery{Message: &h.msg, Group: s.o.Group, Ref: it.Ref, Attempt: it.attempts + 1,
+		Deliveries: it.lost + 1, Cause: it.cause,
 		ClaimedAt: claimed.UTC(), LeaseUntil: c.until, Token: c}
 	c.delivery = &h.Delivery
 	return c.delivery

@@ -2,8 +2,8 @@ package consumer
 
 import "github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 
-// tallied is as what an item is counted in its partition. The counts follow every change of state, so that a commit need
-// not look at all items: it is made five times a second, under the lock that claims and settlements need.
+// tallied is as what an item is counted in its partition. The counts follow every change of state, so that a commit
+// need not look at all items: it is made five times a second, under the lock that claims and settlements need.
 type tallied uint8
 
 const (
@@ -33,7 +33,8 @@ func (p *partition) count(it *Item) {
 // current is the tally of an owned partition now.
 func (p *partition) current() offsets.Tally {
 	t := p.tally
-	t.Ready, t.Inflight, t.Waiting = uint64(p.counts[asReady]+len(p.pending)), uint64(p.counts[asInflight]), uint64(p.counts[asWaiting])
+	t.Ready, t.Inflight, t.Waiting = uint64(p.counts[asReady]+len(p.pending)), uint64(p.counts[asInflight]),
+		uint64(p.counts[asWaiting])
 	t.Next = p.done.Next
 	return t
 }

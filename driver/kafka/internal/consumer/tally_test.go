@@ -34,7 +34,8 @@ func walked(p *partition) (t offsets.Tally, named map[*Item]byte) {
 	return t, named
 }
 
-// TestCommitsNeedNoWalk: whatever becomes of messages, what a commit says of a partition is what a look at all its items would say.
+// TestCommitsNeedNoWalk: whatever becomes of messages, what a commit says of a partition is what a look at all its
+// items would say.
 func TestCommitsNeedNoWalk(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -44,14 +45,16 @@ func TestCommitsNeedNoWalk(t *testing.T) {
 		p := m.newPartition(0, kgo.EpochOffset{Epoch: -1}, list)
 		p.end, p.loaded, p.running = -1, true, true
 		m.parts[0] = p
-		s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Hour, MaxRun: 2, MaxInflight: 100}, holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
+		s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Hour, MaxRun: 2, MaxInflight: 100},
+			holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		var claims []*claim
 		feed := func(r *rapid.T) {
 			off := p.done.Next
 			msg := &driver.Message{ID: fmt.Sprint(off), Topic: "orders", Key: []string{"", "a", "b"}[off%3]}
-			if _, problem := p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: msg, offset: off, order: off}, nil}); problem != nil {
+			if _, problem := p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: msg, offset: off, order: off},
+				nil}); problem != nil {
 				r.Fatal(problem)
 			}
 		}

@@ -42,7 +42,8 @@ func (ownership) named(p *partition) iter.Seq[*Item] {
 
 func (ownership) listed(p *partition, it *Item, at offsets.Location) byte {
 	switch {
-	case it.state == inflight && it.claimed != nil && (it.claimed.delivery != nil || !p.leaving): // it may be delivered before the next commit
+	case it.state == inflight && it.claimed != nil && (it.claimed.delivery != nil ||
+		!p.leaving): // it may be delivered before the next commit
 		return offsets.LeasedPart
 	case at.Retry && it.storedCause == it.cause:
 		return 0

@@ -25,15 +25,16 @@ func readAs(t *testing.T, as tenure, clean string) *partition {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for off := range int64(3) {
-		if _, problem := p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: &driver.Message{ID: "a"}, offset: off, order: off}, nil}); problem != nil {
+		if _, problem := p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: &driver.Message{ID: "a"}, offset: off,
+			order: off}, nil}); problem != nil {
 			t.Fatal(problem)
 		}
 	}
 	return p
 }
 
-// TestSnapshotChangesNothing: what others said with their last commit about deliveries is what a look at the partition would commit too, and is not counted
-// a second time; an owner counts what was lost.
+// TestSnapshotChangesNothing: what others said with their last commit about deliveries is what a look at the partition
+// would commit too, and is not counted a second time; an owner counts what was lost.
 func TestSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, clean := range []string{"", offsets.CleanText} {
@@ -41,12 +42,14 @@ func TestSnapshotChangesNothing(t *testing.T) {
 			p := readAs(t, snapshot{watched: watched}, clean)
 			again := offsets.NewSet(0)
 			again.ReadMetadata(p.metadata())
-			if again.Clean != (clean != "") || len(again.Before) != 2 || again.Before[offsets.Location{Offset: 1}] != offsets.ReturnedPart ||
+			if again.Clean != (clean != "") || len(again.Before) != 2 ||
+				again.Before[offsets.Location{Offset: 1}] != offsets.ReturnedPart ||
 				again.Before[offsets.Location{Offset: 2}] != offsets.LeasedPart {
 				t.Errorf("clean %q, watched %v: it would commit %v, clean %v", clean, watched, again.Before, again.Clean)
 			}
 			if p.tally.Redelivered != 0 || len(p.m.suspects) != 0 {
-				t.Errorf("clean %q, watched %v: it counts %d as lost, and would store %d", clean, watched, p.tally.Redelivered, len(p.m.suspects))
+				t.Errorf("clean %q, watched %v: it counts %d as lost, and would store %d", clean, watched, p.tally.Redelivered,
+					len(p.m.suspects))
 			}
 			held, returned := p.items.of(itemKey{offset: 2}), p.items.of(itemKey{offset: 1})
 			if recalled := held.cause != driver.CauseFirst && returned.cause == driver.CauseReleased; recalled == watched {
@@ -57,7 +60,8 @@ func TestSnapshotChangesNothing(t *testing.T) {
 	if p := readAs(t, ownership{}, ""); p.tally.Redelivered != 1 || len(p.m.suspects) != 1 {
 		t.Errorf("an owner counts %d as lost, and stores %d, want one", p.tally.Redelivered, len(p.m.suspects))
 	}
-	if p := readAs(t, ownership{}, offsets.CleanText); p.tally.Redelivered != 0 || p.items.of(itemKey{offset: 2}).cause != driver.CauseRebalance {
+	if p := readAs(t, ownership{}, offsets.CleanText); p.tally.Redelivered != 0 ||
+		p.items.of(itemKey{offset: 2}).cause != driver.CauseRebalance {
 		t.Errorf("what was left in order counts as lost: %d", p.tally.Redelivered)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
-// together stores what a batch of settlements needs, and commits, in one transaction. An error other than ErrUnknown says that nothing of it is stored.
-// No other commit of the partition may run meanwhile.
+// together stores what a batch of settlements needs, and commits, in one transaction. An error other than ErrUnknown
+// says that nothing of it is stored. No other commit of the partition may run meanwhile.
 func (p *partition) together(ctx context.Context, batch []*settling) error {
 	var rs []*kgo.Record
 	for _, w := range batch {
@@ -48,11 +48,13 @@ func notTogether(err error) error {
 	if errors.As(err, &known) && !errors.Is(err, driver.ErrUnknown) {
 		return err
 	}
-	return driver.NewError(driver.ErrNotApplied, "the follow-ups and their outcome could not be stored in one transaction", "try again", err)
+	return driver.NewError(driver.ErrNotApplied, "the follow-ups and their outcome could not be stored in one transaction",
+		"try again", err)
 }
 
 // commitWith is the commit of a partition as it is when a batch is settled.
-func (p *partition) commitWith(batch []*settling, req *kmsg.TxnOffsetCommitRequest) (kmsg.TxnOffsetCommitRequestTopicPartition, string, error) {
+func (p *partition) commitWith(batch []*settling, req *kmsg.TxnOffsetCommitRequest) (
+	kmsg.TxnOffsetCommitRequestTopicPartition, string, error) {
 	c := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
@@ -79,14 +81,16 @@ func (p *partition) commitWith(batch []*settling, req *kmsg.TxnOffsetCommitReque
 	}
 	text, fits := p.metadataWith(tag, after, ending, offsets)
 	if !fits {
-		return c, "", driver.NewError(driver.ErrNotApplied, "too many messages of the partition are settled out of order for one more to be committed", "settle the oldest, then try again", nil)
+		return c, "", driver.NewError(driver.ErrNotApplied, "too many messages of the partition are settled out of order "+
+			"for one more to be committed", "settle the oldest, then try again", nil)
 	}
 	c.Partition, c.Offset, c.LeaderEpoch, c.Metadata = p.id, after.Base, after.Seen, &text
 	p.dirty = false
 	return c, tag, nil
 }
 
-// findOut learns what became of a transaction whose end was not answered: first it is ended for good, then its commit is there or not.
+// findOut learns what became of a transaction whose end was not answered: first it is ended for good, then its commit
+// is there or not.
 func (p *partition) findOut(ctx context.Context, tag string, cause error) error {
 	d, m := p.m.d, p.m
 	err := d.cluster.Fence(ctx, p.emitter.ID)
@@ -99,5 +103,6 @@ func (p *partition) findOut(ctx context.Context, tag string, cause error) error 
 			return notTogether(cause)
 		}
 	}
-	return driver.NewError(driver.ErrUnknown, "the follow-ups and their outcome may or may not be stored", "the message is delivered again if they are not", errors.Join(cause, err))
+	return driver.NewError(driver.ErrUnknown, "the follow-ups and their outcome may or may not be stored",
+		"the message is delivered again if they are not", errors.Join(cause, err))
 }

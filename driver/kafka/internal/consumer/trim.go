@@ -27,7 +27,8 @@ func (d *Groups) TrimLogs(ctx context.Context) error {
 	return nil
 }
 
-// logGrowth is how many records of a retry log make a new announcement of ownership worth while, so that what is before it can go.
+// logGrowth is how many records of a retry log make a new announcement of ownership worth while, so that what is before
+// it can go.
 const logGrowth = 10_000
 
 func (m *member) grownLogs() (grown []*partition) {
@@ -51,7 +52,8 @@ func (p *partition) announce(ctx context.Context) error {
 	return nil
 }
 
-// oldestNeeded is the first offset of the retry log that is needed: of an item, or of our own announcement of ownership. What ended is needed until it is committed.
+// oldestNeeded is the first offset of the retry log that is needed: of an item, or of our own announcement of
+// ownership. What ended is needed until it is committed.
 func (p *partition) oldestNeeded() int64 {
 	if len(p.ended) > 0 {
 		return p.trimmed

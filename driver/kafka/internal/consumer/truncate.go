@@ -32,7 +32,8 @@ func (m *member) goBack(offsets map[int32]kgo.Offset) {
 	}
 }
 
-// keepCutOff gives what is in the retry log of a message that the main topic has lost a key of its own: its offset belongs to another message now.
+// keepCutOff gives what is in the retry log of a message that the main topic has lost a key of its own: its offset
+// belongs to another message now.
 func (p *partition) keepCutOff() {
 	if p.cut < 0 {
 		return

@@ -2,11 +2,13 @@ package consumer
 
 import "github.com/ferrymq/ferry/driver"
 
-// The outcomes of a strict key stand in the order of its messages. Most take effect in memory at once, but some have to be stored: until that is known, what is
-// behind them waits, and if it failed it is refused until the one ahead is settled, or lost with all behind it.
+// The outcomes of a strict key stand in the order of its messages. Most take effect in memory at once, but some have to
+// be stored: until that is known, what is behind them waits, and if it failed it is refused until the one ahead is
+// settled, or lost with all behind it.
 
 func errNotInTurn() error {
-	return driver.NewError(driver.ErrNotApplied, "the outcome of an earlier message of the key is not stored", "settle that one first, then try again", nil)
+	return driver.NewError(driver.ErrNotApplied, "the outcome of an earlier message of the key is not stored",
+		"settle that one first, then try again", nil)
 }
 
 // ahead calls use with the claims of a strict key before one, until it returns false.
@@ -30,8 +32,9 @@ func (q *queue) failedAhead(c *claim) (failed bool) {
 	return failed
 }
 
-// turn says whether an outcome has to wait for that of an earlier message of its key which is on its way, and refuses it where that one failed. To return a message is
-// always right. Those of one step go together where they are stored in one transaction, or in order: ends in the retry log of the partition.
+// turn says whether an outcome has to wait for that of an earlier message of its key which is on its way, and refuses
+// it where that one failed. To return a message is always right. Those of one step go together where they are stored in
+// one transaction, or in order: ends in the retry log of the partition.
 func (m *member) turn(c *claim, o *driver.Settlement) (wait bool, err error) {
 	if o.Outcome == driver.Release {
 		return false, nil
@@ -42,7 +45,8 @@ func (m *member) turn(c *claim, o *driver.Settlement) (wait bool, err error) {
 		case w == nil && x.failed:
 			err = errNotInTurn()
 		case w == nil:
-		case w.pass == m.passes && (w.isEnd() && isEnd(c, o) || m.d.cluster.Settings.Transactions && len(w.o.Emit) > 0 && len(o.Emit) > 0):
+		case w.pass == m.passes && (w.isEnd() && isEnd(c, o) || m.d.cluster.Settings.Transactions && len(w.o.Emit) > 0 &&
+			len(o.Emit) > 0):
 		default:
 			wait = true
 		}

@@ -82,7 +82,8 @@ func (d *Groups) Look(ctx context.Context, t *registry.TopicState, group string)
 }
 
 // visit reads partitions of a group that this process does not own.
-func (d *Groups) visit(ctx context.Context, t *registry.TopicState, group string, row registry.GroupRow, ids []int32, busy bool) (*view, error) {
+func (d *Groups) visit(ctx context.Context, t *registry.TopicState, group string, row registry.GroupRow, ids []int32,
+	busy bool) (*view, error) {
 	if err := d.cluster.StartClock(ctx); err != nil {
 		return nil, err
 	}
@@ -123,7 +124,8 @@ func (v *view) read(ctx context.Context, ids []int32) error {
 			spans[id] = [2]int64{from, min(ends[id], from+cluster.WindowItems)}
 		}
 	}
-	if err := v.d.cluster.ReadSpans(ctx, v.retryName, logs, func(r *kgo.Record) { v.parts[r.Partition].logChanged(r) }); err != nil {
+	if err := v.d.cluster.ReadSpans(ctx, v.retryName, logs,
+		func(r *kgo.Record) { v.parts[r.Partition].logChanged(r) }); err != nil {
 		return err
 	}
 	v.mu.Lock()

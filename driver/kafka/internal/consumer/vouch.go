@@ -10,10 +10,11 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 )
 
-// A process that is stopped or cut off for longer than its session is no member any more, and learns of it a moment after it goes on.
-// In that moment it must neither hand out nor settle what is with others. So it asks the coordinator itself: an answer to a question says
-// that nobody else gets its partitions for one session from when the question was sent. While the group rebalances that is not all: who has not joined again
-// when the time for it is over is removed, however often it asks. That time began after the last answer that knew of no rebalance.
+// A process that is stopped or cut off for longer than its session is no member any more, and learns of it a moment
+// after it goes on. In that moment it must neither hand out nor settle what is with others. So it asks the coordinator
+// itself: an answer to a question says that nobody else gets its partitions for one session from when the question was
+// sent. While the group rebalances that is not all: who has not joined again when the time for it is over is removed,
+// however often it asks. That time began after the last answer that knew of no rebalance.
 
 // vouched reports whether the partitions are surely still ours.
 func (m *member) vouched(now time.Time) bool { return now.Before(m.sure) }
@@ -52,11 +53,13 @@ func (m *member) askVouched(ctx context.Context) error {
 	return nil
 }
 
-// answered is told when a question was sent that the coordinator has answered, whether it knew of no rebalance, and as whom we asked.
+// answered is told when a question was sent that the coordinator has answered, whether it knew of no rebalance, and as
+// whom we asked.
 func (m *member) answered(sent time.Time, calm bool, as cluster.Identity) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if calm && as == m.assignedAs { // in a later generation we have joined, and may be removed again before we know our part
+	// in a later generation we have joined, and may be removed again before we know our part
+	if calm && as == m.assignedAs {
 		m.calm = sent
 	}
 	if calm || as == m.assignedAs { // otherwise the rebalance after the one that we have joined has begun
@@ -75,7 +78,8 @@ func (m *member) answered(sent time.Time, calm bool, as cluster.Identity) {
 	}
 }
 
-// rejoined notes that a rebalance has brought us our part. Only the next one can remove us, and it had not begun when we were heard of in this one.
+// rejoined notes that a rebalance has brought us our part. Only the next one can remove us, and it had not begun when
+// we were heard of in this one.
 func (m *member) rejoined() {
 	m.assignedAs.ID, m.assignedAs.Generation = m.Known()
 	m.calm = m.heard

@@ -9,7 +9,8 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
-// TestVouchedInARebalance: an answer in a rebalance is good for one session, as any other, but no longer than the group waits for those who have not joined again.
+// TestVouchedInARebalance: an answer in a rebalance is good for one session, as any other, but no longer than the group
+// waits for those who have not joined again.
 func TestVouchedInARebalance(t *testing.T) {
 	t.Parallel()
 	d := bareGroups(6 * time.Second)
@@ -51,6 +52,7 @@ func TestVouchedInARebalance(t *testing.T) {
 	until(45)
 	m.answered(at(57), false, next)
 	become(cluster.Identity{ID: "we", Generation: 9})
-	m.answered(at(58), false, cluster.Identity{ID: "we", Generation: 9}) // one rebalance after the other: when it was asked at 57 s this one had not begun
+	// one rebalance after the other: when it was asked at 57 s this one had not begun
+	m.answered(at(58), false, cluster.Identity{ID: "we", Generation: 9})
 	until(64)
 }

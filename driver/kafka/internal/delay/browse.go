@@ -27,8 +27,8 @@ func (d *Delays) Page(ctx context.Context, topic string, q driver.Query) (page d
 	return w.browse(ctx, topic, q)
 }
 
-// tierCursor is a place in the tiers. They are listed from the longest to the shortest, so that what hops to the next one meanwhile is listed twice
-// rather than not at all.
+// tierCursor is a place in the tiers. They are listed from the longest to the shortest, so that what hops to the next
+// one meanwhile is listed twice rather than not at all.
 type tierCursor struct {
 	partition int32
 	offset    int64
@@ -40,8 +40,10 @@ func (w *firer) readCursor(text string) (c tierCursor, err error) {
 	if text == "" {
 		return tierCursor{partition: int32(tiers*w.width) - 1}, nil
 	}
-	if _, err = fmt.Sscanf(text, "tier.%d.%d.0", &c.partition, &c.offset); err != nil || c.partition >= int32(tiers*w.width) {
-		err = driver.NewError(driver.ErrInvalid, "the cursor is not of this driver", "use the cursor that an earlier page ended with, or none", err)
+	if _, err = fmt.Sscanf(text, "tier.%d.%d.0", &c.partition, &c.offset); err != nil ||
+		c.partition >= int32(tiers*w.width) {
+		err = driver.NewError(driver.ErrInvalid, "the cursor is not of this driver",
+			"use the cursor that an earlier page ended with, or none", err)
 	}
 	return c, err
 }

@@ -11,7 +11,8 @@ import (
 
 // Entry is the message as operators see it.
 func (x *Delayed) Entry() driver.Entry {
-	e := driver.Entry{Message: x.M, Ref: x.Ref, State: driver.StateDelayed, Attempt: 1, Deliveries: 1, DueAt: x.due, ExpiresAt: x.expires()}
+	e := driver.Entry{Message: x.M, Ref: x.Ref, State: driver.StateDelayed, Attempt: 1, Deliveries: 1, DueAt: x.due,
+		ExpiresAt: x.expires()}
 	if x.S.Hold {
 		e.State = driver.StateHeld
 	}
@@ -60,7 +61,8 @@ func delayKey(topic, id string) string { return topic + "/" + id }
 // laterRecord wraps a message that is not due: in a tier, or among the held.
 func laterRecord(topic string, partition int32, key string, m *driver.Message, s record.State) *kgo.Record {
 	r := record.ToRecord(topic, partition, m)
-	r.Headers = append(r.Headers, s.Header(), kgo.RecordHeader{Key: keyHeader, Value: []byte(m.Key)}, kgo.RecordHeader{Key: topicHeader, Value: []byte(m.Topic)})
+	r.Headers = append(r.Headers, s.Header(), kgo.RecordHeader{Key: keyHeader, Value: []byte(m.Key)},
+		kgo.RecordHeader{Key: topicHeader, Value: []byte(m.Topic)})
 	r.Key = []byte(key)
 	return r
 }

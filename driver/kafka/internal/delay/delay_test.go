@@ -31,7 +31,8 @@ func TestTiers(t *testing.T) {
 	})
 }
 
-// TestNothingIsPassedOver: what a full partition did not take is fetched again before anything behind it is taken, unless it is gone.
+// TestNothingIsPassedOver: what a full partition did not take is fetched again before anything behind it is taken,
+// unless it is gone.
 func TestNothingIsPassedOver(t *testing.T) {
 	t.Parallel()
 	p := &tierPartition{done: offsets.NewSet(5), bytes: 2 * maxQueuedBytes}

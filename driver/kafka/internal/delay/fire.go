@@ -33,8 +33,9 @@ func (w *firer) run(ctx context.Context) {
 	}
 }
 
-// vouched reports whether what we own is surely still ours. A process that was stopped for longer than its session has lost it and does not know it yet:
-// what it would fire then, others have fired. So the coordinator is asked whenever its last answer is old.
+// vouched reports whether what we own is surely still ours. A process that was stopped for longer than its session has
+// lost it and does not know it yet: what it would fire then, others have fired. So the coordinator is asked whenever
+// its last answer is old.
 func (w *firer) vouched(ctx context.Context) bool {
 	sent := time.Now()
 	if sent.Sub(w.heard) < w.d.cluster.Settings.Session/2 {
@@ -181,7 +182,8 @@ func (w *firer) forward(ctx context.Context, moving, due []*Delayed, now time.Ti
 			leaving = append(leaving, onward{x, r})
 		}
 	}
-	staying, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.d.cluster.Settings.Session) // what is sent when we stop is stored, and must be known
+	// what is sent when we stop is stored, and must be known
+	staying, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.d.cluster.Settings.Session)
 	defer cancel()
 	if w.d.cluster.Settings.Transactions {
 		w.storeTogether(staying, leaving)
@@ -213,7 +215,8 @@ func (w *firer) next(ctx context.Context, x *Delayed, now time.Time) (r *kgo.Rec
 	if remaining := x.due.Sub(now); remaining > 0 {
 		s := x.S
 		s.Until = 0
-		s.Ref, s.Entered, s.Due = x.Ref, x.entered.UnixMilli(), (x.due.UnixMicro()+999)/1000 // never a part of a millisecond early
+		// never a part of a millisecond early
+		s.Ref, s.Entered, s.Due = x.Ref, x.entered.UnixMilli(), (x.due.UnixMicro()+999)/1000
 		return w.TierRecord(x.M, s, remaining), false
 	}
 	t, err := w.d.registry.Current(ctx, x.M.Topic)

@@ -54,8 +54,8 @@ func (w *firer) record(key string, row any) *kgo.Record {
 	return &kgo.Record{Topic: w.d.cluster.HeldTopic(), Key: []byte(key), Value: value}
 }
 
-// change stores what change makes of what is delayed or held, for one of those who want to change it at the same time, and ends it, or its copies with a
-// lower stamp.
+// change stores what change makes of what is delayed or held, for one of those who want to change it at the same time,
+// and ends it, or its copies with a lower stamp.
 func (w *firer) change(ctx context.Context, x *Delayed, stamp int64, change compacted.Replacement) error {
 	if x.S.Hold {
 		key := heldKey(x.M.Topic, x.M.ID)
@@ -77,7 +77,8 @@ func (w *firer) change(ctx context.Context, x *Delayed, stamp int64, change comp
 		return made, []*kgo.Record{w.record(key, voidMark{Stamp: stamp, Until: x.due.Add(markKept)})}, err
 	})
 	if err == nil && x.due.Sub(w.d.cluster.Now()) < sealed+sealed/2 {
-		return driver.NewError(driver.ErrUnknown, fmt.Sprintf("message %q became due meanwhile", x.M.ID), "see whether it was delivered all the same", nil)
+		return driver.NewError(driver.ErrUnknown, fmt.Sprintf("message %q became due meanwhile", x.M.ID),
+			"see whether it was delivered all the same", nil)
 	}
 	return err
 }
@@ -85,7 +86,8 @@ func (w *firer) change(ctx context.Context, x *Delayed, stamp int64, change comp
 // mayChange refuses to move or delete what is about to fire.
 func (w *firer) mayChange(x *Delayed) error {
 	if !x.S.Hold && x.due.Sub(w.d.cluster.Now()) < 2*sealed {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is about to be due", x.M.ID), "wait until it is ready", nil)
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is about to be due", x.M.ID),
+			"wait until it is ready", nil)
 	}
 	return nil
 }
@@ -132,7 +134,8 @@ func (w *firer) expired(topic string, now time.Time) (keys []string) {
 // followHeld keeps the marks in memory, and of held messages where they are.
 func (w *firer) followHeld() {
 	w.heldRows, w.expiring = compacted.NewIndex(heldLists), map[string]time.Time{}
-	w.heldRows.Table = w.d.tables.Begin(&compacted.Table{Changed: w.heldChanged, Row: w.heldRows.OffsetOf, Leaves: isHeld}, w.d.cluster.HeldTopic(), []int32{0})
+	w.heldRows.Table = w.d.tables.Begin(&compacted.Table{Changed: w.heldChanged, Row: w.heldRows.OffsetOf, Leaves: isHeld},
+		w.d.cluster.HeldTopic(), []int32{0})
 }
 
 func isHeld(r *kgo.Record) bool { return strings.HasPrefix(string(r.Key), "h/") }
@@ -192,7 +195,8 @@ func (w *firer) findHeld(ctx context.Context, target driver.Target) (*Delayed, e
 	if err != nil || r == nil || r.Value == nil || !isHeld(r) || !w.heldRows.Current(r) {
 		return nil, err
 	}
-	if x, ok := readLater(r); ok && x.M.Topic == target.Topic && record.Named(target, x.Ref, x.M.ID) && !x.expired(w.d.cluster.Now()) {
+	if x, ok := readLater(r); ok && x.M.Topic == target.Topic && record.Named(target, x.Ref, x.M.ID) &&
+		!x.expired(w.d.cluster.Now()) {
 		return x, nil
 	}
 	return nil, nil

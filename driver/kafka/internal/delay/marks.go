@@ -7,10 +7,12 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 )
 
-// blind says that marks may have come that are about a message and are not known. Those that count were stored before sealed.
+// blind says that marks may have come that are about a message and are not known. Those that count were stored before
+// sealed.
 func (w *firer) blind(x *Delayed) bool { return w.synced.Before(x.due.Add(-sealed)) }
 
-// lookAhead asks for the marks a while before the next message needs them, and reports whether it did: nobody who is due waits for them then.
+// lookAhead asks for the marks a while before the next message needs them, and reports whether it did: nobody who is
+// due waits for them then.
 func (w *firer) lookAhead(now time.Time) bool {
 	if len(w.timers) == 0 || !w.blind(w.timers[0]) || w.timers[0].due.Sub(now) >= sealed/2 {
 		return false

@@ -34,7 +34,8 @@ type firer struct {
 	firing chan struct{} // closed when the round that began last is over
 	ring   chan struct{}
 	look   chan struct{} // asks for marks
-	heard  time.Time     // when the last question was sent that the coordinator has answered; only for the one that runs rounds
+	// when the last question was sent that the coordinator has answered; only for the one that runs rounds
+	heard time.Time
 
 	heldMu   sync.Mutex
 	expiring map[string]time.Time // held messages with a TTL, by key
@@ -96,7 +97,9 @@ func (d *Delays) Start(ctx context.Context) (*firer, error) {
 	if have := d.Started(); have != nil {
 		return have, nil
 	}
-	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.HeldTopic(), Partitions: 1, Configs: cluster.CompactedSettings()}, cluster.TopicSpec{Name: d.cluster.DelayTopic(), Partitions: tiers * d.cluster.Settings.InternalPartitions, Configs: d.cluster.LogSettings()}); err != nil {
+	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.HeldTopic(), Partitions: 1,
+		Configs: cluster.CompactedSettings()}, cluster.TopicSpec{Name: d.cluster.DelayTopic(),
+		Partitions: tiers * d.cluster.Settings.InternalPartitions, Configs: d.cluster.LogSettings()}); err != nil {
 		return nil, err
 	}
 	if r := d.registry.Meta.Get(cluster.DelaysKey); r == nil { // tells others that there is something to fire
@@ -129,22 +132,36 @@ func (d *Delays) newFirer(ctx context.Context) (*firer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &firer{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, ring: make(chan struct{}, 1), look: make(chan struct{}, 1)}
+	w := &firer{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, ring: make(chan struct{}, 1),
+		look: make(chan struct{}, 1)}
 	w.followHeld()
 	if err := w.heldRows.Sync(ctx); err != nil {
 		w.heldRows.Close()
 		return nil, err
 	}
 	name := d.cluster.DelayTopic()
-	w.cl, err = kgo.NewClient(d.cluster.ClientOptions(kgo.ConsumerGroup(name), kgo.ConsumeTopics(name), kgo.DisableAutoCommit(),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(), kgo.SessionTimeout(d.cluster.Settings.Session),
+	w.cl, err = kgo.NewClient(d.cluster.ClientOptions(kgo.ConsumerGroup(name), kgo.ConsumeTopics(name),
+		kgo.DisableAutoCommit(),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
+		kgo.SessionTimeout(d.cluster.Settings.Session),
 		kgo.HeartbeatInterval(d.cluster.Settings.Heartbeat()), kgo.RebalanceTimeout(cluster.Rebalance),
-		kgo.FetchMaxWait(2*cluster.FetchWait), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10), kgo.MaxConcurrentFetches(2),
+		kgo.FetchMaxWait(2*cluster.FetchWait), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10),
+		kgo.MaxConcurrentFetches(2),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnOffsetsFetched(w.OffsetsFetched), kgo.AdjustFetchOffsetsFn(w.assign),
-		kgo.OnPartitionsAssigned(func(ctx context.Context, cl *kgo.Client, got map[string][]int32) { w.assigned(ctx, cl, got[name]) }),
-		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }),
-		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client, ps map[string][]int32) { w.revoke(ctx, cl, ps[name]) }))...) // the commit is refused if we are no member
+		kgo.OnPartitionsAssigned(func(ctx context.Context, cl *kgo.Client,
+			got map[string][]int32) {
+			w.assigned(ctx, cl, got[name])
+		}),
+		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client,
+			ps map[string][]int32) {
+			w.revoke(ctx, cl, ps[name])
+		}),
+		// the commit is refused if we are no member
+		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client,
+			ps map[string][]int32) {
+			w.revoke(ctx, cl, ps[name])
+		}))...)
 	if err != nil {
 		w.heldRows.Close()
 		return nil, err
@@ -177,7 +194,8 @@ func (w *firer) assigned(ctx context.Context, cl *kgo.Client, ids []int32) {
 }
 
 // assign takes over partitions where their last owner left off.
-func (w *firer) assign(ctx context.Context, from map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+func (w *firer) assign(ctx context.Context, from map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset,
+	error) {
 	name, sets := w.d.cluster.DelayTopic(), map[int32]*offsets.Set{}
 	for id, o := range from[name] {
 		at := o.EpochOffset()

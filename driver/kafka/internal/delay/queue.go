@@ -31,8 +31,9 @@ type tierPartition struct {
 	doubt bool
 }
 
-// Bounds of what waits in memory, for each partition and for all timers. Beyond them messages are late, never early. A partition that has reached its
-// bound is not fetched any more. What is fetched already may exceed it; what would do so by as much again, because it was compressed, is fetched again later.
+// Bounds of what waits in memory, for each partition and for all timers. Beyond them messages are late, never early. A
+// partition that has reached its bound is not fetched any more. What is fetched already may exceed it; what would do so
+// by as much again, because it was compressed, is fetched again later.
 const (
 	maxQueued      = 2000
 	maxQueuedBytes = 2 << 20
@@ -96,7 +97,8 @@ func (w *firer) poll(ctx context.Context) {
 		}
 		w.fetching.Unlock()
 		if len(again) > 0 {
-			w.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{w.d.cluster.DelayTopic(): again}) // nobody takes partitions away before AllowRebalance
+			// nobody takes partitions away before AllowRebalance
+			w.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{w.d.cluster.DelayTopic(): again})
 		}
 		w.retake(w.cl)
 		w.cl.AllowRebalance()
@@ -107,7 +109,8 @@ func (w *firer) poll(ctx context.Context) {
 	}
 }
 
-// full are the partitions that have reached their bound, and where those go on that could not take all that was fetched.
+// full are the partitions that have reached their bound, and where those go on that could not take all that was
+// fetched.
 func (w *firer) full() (ids []int32, again map[int32]kgo.EpochOffset) {
 	again = map[int32]kgo.EpochOffset{}
 	for id, p := range w.parts {
@@ -123,7 +126,8 @@ func (w *firer) full() (ids []int32, again map[int32]kgo.EpochOffset) {
 	return ids, again
 }
 
-// passedOver reports whether what did not fit was not fetched again. It is asked for three times: somebody may have deleted it.
+// passedOver reports whether what did not fit was not fetched again. It is asked for three times: somebody may have
+// deleted it.
 func (p *tierPartition) passedOver(offset int64) bool {
 	if p.dropped == 0 || offset <= p.dropped {
 		return false

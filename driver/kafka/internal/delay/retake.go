@@ -13,7 +13,8 @@ func (w *firer) retake(cl *kgo.Client) {
 		if p.cutBy == nil {
 			continue
 		}
-		next := &tierPartition{id: id, tier: p.tier, done: p.done.Clone(), dirty: true, trimmed: p.trimmed, out: p.out, doubt: p.doubt}
+		next := &tierPartition{id: id, tier: p.tier, done: p.done.Clone(), dirty: true, trimmed: p.trimmed, out: p.out,
+			doubt: p.doubt}
 		next.done.Cut(p.cutBy.Offset)
 		p.lost = true
 		w.parts[id] = next

@@ -21,8 +21,10 @@ func (d *Delays) Existing(ctx context.Context) (*firer, error) {
 	return d.Start(ctx)
 }
 
-// living calls use with what waits for a topic in the tiers. A message may come twice, while it goes from one tier to the next.
-func (w *firer) living(ctx context.Context, topic string, limit int64, use func(*Delayed)) (looked, all int64, err error) {
+// living calls use with what waits for a topic in the tiers. A message may come twice, while it goes from one tier to
+// the next.
+func (w *firer) living(ctx context.Context, topic string, limit int64, use func(*Delayed)) (looked, all int64,
+	err error) {
 	if err := w.heldRows.Sync(ctx); err != nil {
 		return 0, 0, err
 	}
@@ -41,7 +43,8 @@ func (w *firer) lives(x *Delayed, topic string, now time.Time) bool {
 
 // Find looks for a message among what is delayed or held; nil when it is not there.
 func (d *Delays) Find(ctx context.Context, target driver.Target) (found *Delayed, err error) {
-	if target.Group != "" || !target.Ref.IsZero() && target.Ref.Sub != record.SubDelay && target.Ref.Sub != record.SubHeld {
+	if target.Group != "" || !target.Ref.IsZero() && target.Ref.Sub != record.SubDelay &&
+		target.Ref.Sub != record.SubHeld {
 		return nil, nil
 	}
 	w, err := d.Existing(ctx)
@@ -98,7 +101,8 @@ func (w *firer) extents(ctx context.Context) (map[int32]extent, error) {
 	return all, nil
 }
 
-// scan calls use with what is in the tiers, up to limit if it is not negative. It returns how many it looked at, of how many.
+// scan calls use with what is in the tiers, up to limit if it is not negative. It returns how many it looked at, of how
+// many.
 func (w *firer) scan(ctx context.Context, limit int64, use func(*Delayed)) (looked, all int64, err error) {
 	extents, err := w.extents(ctx)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
-// With Options.Transactions, what leaves a partition of the tiers is stored in one transaction with the commit that says
-// so: whoever is killed when, it has left or it has not. The next owner ends what the last one left open before it reads
-// the offsets. A process that was stopped meanwhile commits nothing: neither its transactional id nor its generation
-// holds any more.
+// With Options.Transactions, what leaves a partition of the tiers is stored in one transaction with the commit that
+// says so: whoever is killed when, it has left or it has not. The next owner ends what the last one left open before it
+// reads the offsets. A process that was stopped meanwhile commits nothing: neither its transactional id nor its
+// generation holds any more.
 
-// maxSpread is how far beyond the first message of a partition that has not left another may leave: the commit must name
-// all that have, with a bit each.
+// maxSpread is how far beyond the first message of a partition that has not left another may leave: the commit must
+// name all that have, with a bit each.
 const maxSpread = 24_000
 
 // spread reports whether a message lies too far from the first that has not left to leave before it.

@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 )
 
-// TestDelaysOfALapsedOwner: a process that was stopped, and is no member any more of those who fire, does not fire what it still has.
+// TestDelaysOfALapsedOwner: a process that was stopped, and is no member any more of those who fire, does not fire what
+// it still has.
 func TestDelaysOfALapsedOwner(t *testing.T) {
 	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
@@ -23,7 +24,8 @@ func TestDelaysOfALapsedOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	w := &firer{d: &Delays{cluster: &cluster.Cluster{Settings: cluster.Settings{Session: 6 * time.Second}, Client: cl}}, cl: cl, parts: map[int32]*tierPartition{0: {}}, ring: make(chan struct{}, 1), look: make(chan struct{}, 1)}
+	w := &firer{d: &Delays{cluster: &cluster.Cluster{Settings: cluster.Settings{Session: 6 * time.Second}, Client: cl}},
+		cl: cl, parts: map[int32]*tierPartition{0: {}}, ring: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 	w.ID, w.Generation = "expelled", 1
 	w.heard = time.Now().Add(-6 * time.Second)
 	if wait := w.round(t.Context()); w.firing != nil || wait <= 0 {

@@ -10,19 +10,20 @@ import (
 
 // What is committed beside an offset is text: parts that end with ';', each begun by a letter, then the done-set.
 const (
-	ReplayPart        = 'R' // what comes before this offset is a replay: the group was reset
-	cleanPart         = 'C' // the owner left in order: nothing else was delivered
-	LeasedPart        = 'H' // offsets that were delivered and not settled: lost, if this is the owner's last word
-	ReturnedPart      = 'G' // offsets that were delivered and given back
-	MovedPart         = 'B' // offsets that were delivered by an owner before this one, and not since: a rebalance came between
+	ReplayPart   = 'R' // what comes before this offset is a replay: the group was reset
+	cleanPart    = 'C' // the owner left in order: nothing else was delivered
+	LeasedPart   = 'H' // offsets that were delivered and not settled: lost, if this is the owner's last word
+	ReturnedPart = 'G' // offsets that were delivered and given back
+	// offsets that were delivered by an owner before this one, and not since: a rebalance came between
+	MovedPart         = 'B'
 	leasedRetryPart   = 'h' // as heldPart, by offset of the retry log
 	returnedRetryPart = 'g' // as returnedPart, by offset of the retry log
 	movedRetryPart    = 'b' // as movedPart, by offset of the retry log
 
 	TagPart = 'T' // names the transaction that committed it
 
-	// ListRoom is how many characters the done-set leaves to the lists; they get all that it does not need. What is held and does not fit in is delivered
-	// again uncounted, what was given back goes to the retry log; see storeUnnamed.
+	// ListRoom is how many characters the done-set leaves to the lists; they get all that it does not need. What is held
+	// and does not fit in is delivered again uncounted, what was given back goes to the retry log; see storeUnnamed.
 	ListRoom = 600
 )
 
@@ -69,8 +70,8 @@ func (s *Set) Told(text string, offsets []int64) bool {
 	return !slices.ContainsFunc(offsets, func(off int64) bool { return !again.Has(off) })
 }
 
-// WriteOffsets writes a list as runs: how many are left out since the last, doubled, and one more if others follow at once, whose number less one comes then. It
-// returns what did not fit.
+// WriteOffsets writes a list as runs: how many are left out since the last, doubled, and one more if others follow at
+// once, whose number less one comes then. It returns what did not fit.
 func WriteOffsets(part byte, offsets []int64, most int) (text string, left []int64) {
 	if len(offsets) == 0 {
 		return "", nil

@@ -74,8 +74,8 @@ func (s *Set) SkipTo(off int64) {
 	}
 }
 
-// Encode writes what is done beyond base as text of at most so many bytes: run lengths or bits, whichever tells more or is shorter. What does not fit
-// is left out: the next owner delivers it again.
+// Encode writes what is done beyond base as text of at most so many bytes: run lengths or bits, whichever tells more or
+// is shorter. What does not fit is left out: the next owner delivers it again.
 func (s *Set) Encode(most int) string {
 	if s.Count == 0 {
 		return ""

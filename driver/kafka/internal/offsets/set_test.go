@@ -38,7 +38,8 @@ func TestDoneSet(t *testing.T) {
 // windowItems is as many as a member fetches ahead.
 const windowItems = 20_000
 
-// TestDoneSetOfAWindow: of a whole window that is settled in any order all of it is told, and room is left for the lists.
+// TestDoneSetOfAWindow: of a whole window that is settled in any order all of it is told, and room is left for the
+// lists.
 func TestDoneSetOfAWindow(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(1, 1))

@@ -8,7 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Tally is what an owner counts in a partition. It is committed beside the offset, so that others need not read the messages.
+// Tally is what an owner counts in a partition. It is committed beside the offset, so that others need not read the
+// messages.
 type Tally struct {
 	Ready, Inflight, Waiting                        uint64 // fetched, or in the retry log
 	Next                                            int64  // of the main topic: what is beyond is ready
@@ -22,7 +23,8 @@ const tallyPart = 'N'
 
 func (t Tally) String() string {
 	var buf []byte
-	for _, n := range []uint64{t.Ready, t.Inflight, t.Waiting, uint64(t.Next), uint64(t.Logged), t.Acked, t.Dropped, t.Expired, t.Cancelled, t.Redelivered,
+	for _, n := range []uint64{t.Ready, t.Inflight, t.Waiting, uint64(t.Next), uint64(t.Logged), t.Acked, t.Dropped,
+		t.Expired, t.Cancelled, t.Redelivered,
 		t.Retried, t.Died} {
 		buf = binary.AppendUvarint(buf, n)
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // publishWhole stores all messages or none.
-func (d *Publisher) publishWhole(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions, w within) ([]driver.Receipt, error) {
+func (d *Publisher) publishWhole(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions,
+	w within) ([]driver.Receipt, error) {
 	rs := make([]driver.Receipt, len(msgs))
 	if err := d.Refusal(ctx, o); err != nil {
 		return rs, refusal.All(rs, err)
@@ -32,7 +33,8 @@ func (d *Publisher) publishWhole(ctx context.Context, msgs []*driver.Message, o 
 	return rs, nil
 }
 
-// PrepareAll turns messages into records. While somebody else publishes an id of theirs it reserves none, and begins again after that.
+// PrepareAll turns messages into records. While somebody else publishes an id of theirs it reserves none, and begins
+// again after that.
 func (d *Publisher) PrepareAll(ctx context.Context, msgs []*driver.Message, w within) (*Call, []driver.Receipt, error) {
 	for {
 		c, rs := newCall(len(msgs), w), make([]driver.Receipt, len(msgs))

@@ -35,7 +35,8 @@ func (d *Publisher) withinBound(ctx context.Context, x *Call, m *driver.Message)
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
 	if b.Full(c) {
-		return driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q holds about %d messages and %d bytes, of %d and %d (0: no bound)", t.Name, b.Messages, b.Bytes, c.MaxMessages, c.MaxBytes),
+		return driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q holds about %d messages and %d bytes, of %d and %d "+
+			"(0: no bound)", t.Name, b.Messages, b.Bytes, c.MaxMessages, c.MaxBytes),
 			"wait for consumers, or raise the bounds of the topic: 'ferry topic alter'", nil)
 	}
 	if b.Size == 0 { // until there is something to look at

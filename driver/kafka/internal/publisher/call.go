@@ -35,12 +35,14 @@ type Posting struct {
 	Reserved []string // what it made us remember
 }
 
-// manySpread is how many messages without a key a partition gets at least from a call that has as many: batches are what is cheap for everybody.
+// manySpread is how many messages without a key a partition gets at least from a call that has as many: batches are
+// what is cheap for everybody.
 const manySpread = 100
 
 // newCall is for n messages. Few are spread over all partitions one by one; of many the partitions get long batches.
 func newCall(n int, w within) *Call {
-	return &Call{within: w, scratch: new(record.Scratch), Posts: make([]Posting, 0, n), at: make([]int, 0, n), spare: make([]kgo.Record, n), headers: make([]kgo.RecordHeader, n*fewHeaders), stick: max(1, n/2, min(n, manySpread))}
+	return &Call{within: w, scratch: new(record.Scratch), Posts: make([]Posting, 0, n), at: make([]int, 0, n),
+		spare: make([]kgo.Record, n), headers: make([]kgo.RecordHeader, n*fewHeaders), stick: max(1, n/2, min(n, manySpread))}
 }
 
 // fewHeaders are enough for the record of a message with nothing special.

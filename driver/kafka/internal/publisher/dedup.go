@@ -26,8 +26,10 @@ type reservation struct {
 
 func newDedupIDs() *dedupIDs { return &dedupIDs{ids: map[string]reservation{}} }
 
-// reserve remembers key for a window, or returns the id it was remembered with. While nobody knows whether that one was stored, it returns what to wait for.
-func (m *dedupIDs) reserve(key, id string, window time.Duration, by *Call) (first string, fresh bool, open <-chan struct{}) {
+// reserve remembers key for a window, or returns the id it was remembered with. While nobody knows whether that one was
+// stored, it returns what to wait for.
+func (m *dedupIDs) reserve(key, id string, window time.Duration, by *Call) (first string, fresh bool,
+	open <-chan struct{}) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,8 +81,10 @@ func (m *dedupIDs) sweep(now time.Time) {
 	}
 }
 
-// reserveIDs reserves the ids of a message. While another call publishes one of them it returns what to wait for: only what was stored makes a duplicate.
-func (d *Publisher) reserveIDs(m *driver.Message, c *Call, p *Posting) (first string, fresh bool, wait <-chan struct{}) {
+// reserveIDs reserves the ids of a message. While another call publishes one of them it returns what to wait for: only
+// what was stored makes a duplicate.
+func (d *Publisher) reserveIDs(m *driver.Message, c *Call, p *Posting) (first string, fresh bool,
+	wait <-chan struct{}) {
 	reserve := func(key string, window time.Duration) bool {
 		if first, fresh, wait = d.Dedup.reserve(key, m.ID, window, c); fresh {
 			p.Reserved, c.reserves = append(p.Reserved, key), true
@@ -103,7 +107,8 @@ func (d *Publisher) await(ctx context.Context, wait <-chan struct{}) error {
 	case <-wait:
 		return nil
 	case <-ctx.Done():
-		return driver.NewError(driver.ErrNotApplied, "the same id is being published, and the context ended before it was known what became of it", "try again", ctx.Err())
+		return driver.NewError(driver.ErrNotApplied, "the same id is being published, and the context ended before it was "+
+			"known what became of it", "try again", ctx.Err())
 	case <-d.cluster.Done:
 		return refusal.Closed()
 	}

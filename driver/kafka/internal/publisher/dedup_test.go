@@ -8,7 +8,8 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
-// TestReservations: an id that a call publishes makes others wait; only what was stored makes a duplicate, and only for its window.
+// TestReservations: an id that a call publishes makes others wait; only what was stored makes a duplicate, and only for
+// its window.
 func TestReservations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +46,8 @@ func TestReservations(t *testing.T) {
 	})
 }
 
-// TestSpread: of few messages without a key each goes to another partition, of many a partition gets long batches; a key always goes to the same one.
+// TestSpread: of few messages without a key each goes to another partition, of many a partition gets long batches; a
+// key always goes to the same one.
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	topic := &registry.TopicState{Name: "orders", Partitions: 4}

@@ -1,2 +1,3 @@
-// Package publisher turns messages into records and stores them: duplicates, bounds, one transaction for all where that is asked for.
+// Package publisher turns messages into records and stores them: duplicates, bounds, one transaction for all where that
+// is asked for.
 package publisher

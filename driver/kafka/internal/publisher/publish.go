@@ -33,12 +33,15 @@ func New(c *cluster.Cluster, r *registry.Registry, w *delay.Delays) *Publisher {
 }
 
 // Publish stores messages: those due now in their topic, the others among the delayed.
-func (d *Publisher) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions, w within) ([]driver.Receipt, error) {
+func (d *Publisher) Publish(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions,
+	w within) ([]driver.Receipt, error) {
 	return d.Dispatch(ctx, ctx, msgs, o, w, true)()
 }
 
-// Dispatch sends messages, and returns what waits for the answers until patience ends. Bodies are copied where they may change before that.
-func (d *Publisher) Dispatch(ctx, patience context.Context, msgs []*driver.Message, o driver.PublishOptions, w within, copied bool) func() ([]driver.Receipt, error) {
+// Dispatch sends messages, and returns what waits for the answers until patience ends. Bodies are copied where they may
+// change before that.
+func (d *Publisher) Dispatch(ctx, patience context.Context, msgs []*driver.Message, o driver.PublishOptions, w within,
+	copied bool) func() ([]driver.Receipt, error) {
 	if o.Atomic {
 		rs, err := d.publishWhole(ctx, msgs, o, w)
 		return func() ([]driver.Receipt, error) { return rs, err }
@@ -71,7 +74,8 @@ func (d *Publisher) Dispatch(ctx, patience context.Context, msgs []*driver.Messa
 }
 
 // prepareFrom turns messages into records, up to one whose id somebody else is publishing.
-func (d *Publisher) prepareFrom(ctx context.Context, c *Call, msgs []*driver.Message, rs []driver.Receipt, from int) (next int, wait <-chan struct{}) {
+func (d *Publisher) prepareFrom(ctx context.Context, c *Call, msgs []*driver.Message, rs []driver.Receipt,
+	from int) (next int, wait <-chan struct{}) {
 	for i := from; i < len(msgs); i++ {
 		var p Posting
 		if rs[i], wait = d.prepare(ctx, c, msgs[i], &p); wait != nil {
@@ -84,7 +88,8 @@ func (d *Publisher) prepareFrom(ctx context.Context, c *Call, msgs []*driver.Mes
 	return len(msgs), nil
 }
 
-// post sends what is prepared. What is not stored is forgotten, also when nobody knows: stored twice is better than never.
+// post sends what is prepared. What is not stored is forgotten, also when nobody knows: stored twice is better than
+// never.
 func (d *Publisher) post(ctx context.Context, c *Call) *cluster.Production {
 	records := make([]*kgo.Record, len(c.Posts))
 	for n := range c.Posts {
@@ -94,7 +99,8 @@ func (d *Publisher) post(ctx context.Context, c *Call) *cluster.Production {
 		return d.cluster.Send(ctx, records, c.scratch, nil)
 	}
 	posts := c.Posts
-	return d.cluster.Send(ctx, records, c.scratch, func(n int, err error) { d.Dedup.Resolve(posts[n].Reserved, err == nil) })
+	return d.cluster.Send(ctx, records, c.scratch,
+		func(n int, err error) { d.Dedup.Resolve(posts[n].Reserved, err == nil) })
 }
 
 // Refusal says why nothing can be published, or not so.
@@ -103,17 +109,21 @@ func (d *Publisher) Refusal(ctx context.Context, o driver.PublishOptions) error 
 	case d.cluster.IsClosed():
 		return refusal.Closed()
 	case !d.Limits.Gives(o.Level):
-		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("this cluster does not give %s", o.Level), fmt.Sprintf("it gives %s", d.Limits.Durability), nil)
+		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("this cluster does not give %s", o.Level),
+			fmt.Sprintf("it gives %s", d.Limits.Durability), nil)
 	case o.Atomic && !d.cluster.Settings.Transactions:
-		return driver.NewError(driver.ErrUnsupported, "an atomic publish needs transactions", "open with Options.Transactions (transactions=true), or publish without Atomic", nil)
+		return driver.NewError(driver.ErrUnsupported, "an atomic publish needs transactions",
+			"open with Options.Transactions (transactions=true), or publish without Atomic", nil)
 	case ctx.Err() != nil:
 		return driver.NewError(driver.ErrNotApplied, "the context has ended", "nothing was sent", ctx.Err())
 	}
 	return nil
 }
 
-// prepare turns a message into a record, or says why there is none. While somebody else publishes the same id it returns what to wait for.
-func (d *Publisher) prepare(ctx context.Context, c *Call, m *driver.Message, p *Posting) (driver.Receipt, <-chan struct{}) {
+// prepare turns a message into a record, or says why there is none. While somebody else publishes the same id it
+// returns what to wait for.
+func (d *Publisher) prepare(ctx context.Context, c *Call, m *driver.Message, p *Posting) (driver.Receipt,
+	<-chan struct{}) {
 	if err := m.CheckPublish(d.Limits.MaxBody); err != nil {
 		return driver.Receipt{Err: err}, nil
 	}
@@ -199,7 +209,8 @@ func (d *Publisher) EnsurePublished(ctx context.Context, topic string) (*registr
 		return nil, err
 	}
 	if len(d.registry.GroupsOf(topic)) == 0 {
-		err = d.registry.EnsureGroup(ctx, t, driver.DefaultGroup, registry.GroupRow{}, driver.Position{From: driver.FromBegin})
+		err = d.registry.EnsureGroup(ctx, t, driver.DefaultGroup, registry.GroupRow{},
+			driver.Position{From: driver.FromBegin})
 	}
 	t.Grouped.Store(err == nil)
 	return t, err

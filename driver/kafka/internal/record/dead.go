@@ -18,21 +18,23 @@ func DeadEntry(topic string, r *kgo.Record) (driver.Entry, bool) {
 		return driver.Entry{}, false
 	}
 	dl.Message.Topic = topic
-	return driver.Entry{Message: dl.Message, Ref: dl.Origin.Ref, Group: dl.Origin.Group, State: driver.StateDead, Attempt: dl.Attempts + 1,
+	return driver.Entry{Message: dl.Message, Ref: dl.Origin.Ref, Group: dl.Origin.Group, State: driver.StateDead,
+		Attempt:    dl.Attempts + 1,
 		Deliveries: dl.Deliveries, History: dl.History, Dead: dl}, true
 }
 
 // InvalidEntry is a broken record as operators see it.
 func InvalidEntry(r *kgo.Record) (driver.Entry, bool) {
 	s, ok := StateOf(r)
-	return driver.Entry{Ref: s.Ref, State: driver.StateInvalid, Raw: bytes.Clone(r.Value), Problem: HeaderOf(r, ProblemHeader), FoundAt: r.Timestamp.UTC()}, ok
+	return driver.Entry{Ref: s.Ref, State: driver.StateInvalid, Raw: bytes.Clone(r.Value),
+		Problem: HeaderOf(r, ProblemHeader), FoundAt: r.Timestamp.UTC()}, ok
 }
 
 // ProblemHeader says why a record is among the invalid.
 const ProblemHeader = "ferry-problem"
 
-// DeadName names a message among the dead letters of a topic. The key of a dead letter has its round too: the end of a letter that was replayed must not be that
-// of the one that came of it.
+// DeadName names a message among the dead letters of a topic. The key of a dead letter has its round too: the end of a
+// letter that was replayed must not be that of the one that came of it.
 func DeadName(group, id string) string { return group + "/" + id }
 
 // DeadKey is the key of a dead letter; see DeadName.

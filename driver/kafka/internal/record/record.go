@@ -119,7 +119,8 @@ func WriteRecord(r *kgo.Record, scratch *Scratch, body []byte, topic string, par
 		r.Key = buf[copied : copied+len(m.Key) : copied+len(m.Key)]
 		copy(r.Key, m.Key)
 	}
-	scratch.pairs = envelope.ToFieldsIn(envelope.Kafka, scratch.pairs[:0], buf[copied+len(m.Key):copied+len(m.Key)], &stored)
+	scratch.pairs = envelope.ToFieldsIn(envelope.Kafka, scratch.pairs[:0], buf[copied+len(m.Key):copied+len(m.Key)],
+		&stored)
 	for _, p := range scratch.pairs {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: p.Name, Value: p.Value})
 	}
@@ -163,7 +164,8 @@ func isOurs(h kgo.RecordHeader) bool { return envelope.KafkaOwn(h.Key) }
 func Ours(r *kgo.Record) bool { return slices.ContainsFunc(r.Headers, isOurs) }
 
 // ErrForeign is why a record is invalid that could be a message.
-var ErrForeign = driver.NewError(driver.ErrInvalid, "the record has no headers of Ferry, and foreign records are rejected", "publish it through Ferry, or open with foreign=accept", nil)
+var ErrForeign = driver.NewError(driver.ErrInvalid, "the record has no headers of Ferry, and foreign records are "+
+	"rejected", "publish it through Ferry, or open with foreign=accept", nil)
 
 func foreign(m *driver.Message, r *kgo.Record) {
 	m.ID = fmt.Sprintf("%s-%d-%d", "kafka", r.Partition, r.Offset)

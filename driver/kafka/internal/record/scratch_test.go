@@ -28,7 +28,8 @@ func BenchmarkScratch(b *testing.B) {
 	}
 }
 
-// TestScratch: what is taken from a scratch is apart, whether it is lent or not, and also what is too large for a chunk.
+// TestScratch: what is taken from a scratch is apart, whether it is lent or not, and also what is too large for a
+// chunk.
 func TestScratch(t *testing.T) {
 	t.Parallel()
 	for _, lent := range []bool{false, true} {

@@ -7,7 +7,8 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// Times of bounds: how long an estimate of what a topic holds is used, also when it says full, and how long the size of a message.
+// Times of bounds: how long an estimate of what a topic holds is used, also when it says full, and how long the size of
+// a message.
 const (
 	boundAge = time.Second
 	fullAge  = 200 * time.Millisecond

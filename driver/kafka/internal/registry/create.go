@@ -14,8 +14,9 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 )
 
-// Processes that start together make the same topics and groups. One of them does, and the others wait for the row that says so: the position of a group
-// that is set a second time would pass over what was published since the first, and brokers refuse it once somebody consumes.
+// Processes that start together make the same topics and groups. One of them does, and the others wait for the row that
+// says so: the position of a group that is set a second time would pass over what was published since the first, and
+// brokers refuse it once somebody consumes.
 
 // makeTopic makes the Kafka topics of a topic, and its row.
 func (d *Registry) makeTopic(ctx context.Context, topic string, row TopicRow) error {
@@ -24,16 +25,20 @@ func (d *Registry) makeTopic(ctx context.Context, topic string, row TopicRow) er
 		n = d.cluster.Settings.Partitions
 	}
 	return d.MakeRow(ctx, TopicKey(topic), row, func(ctx context.Context, _ time.Time) error {
-		return d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MainTopic(topic), Partitions: n, Configs: d.cluster.LogSettings()},
-			cluster.TopicSpec{Name: d.cluster.DeadTopic(topic), Partitions: d.cluster.Settings.InternalPartitions, Configs: cluster.CompactedSettings()},
+		return d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MainTopic(topic), Partitions: n,
+			Configs: d.cluster.LogSettings()},
+			cluster.TopicSpec{Name: d.cluster.DeadTopic(topic), Partitions: d.cluster.Settings.InternalPartitions,
+				Configs: cluster.CompactedSettings()},
 			cluster.TopicSpec{Name: d.cluster.InvalidTopic(topic), Partitions: 1, Configs: cluster.CompactedSettings()})
 	})
 }
 
 // makeGroup makes a group that begins at a position, and its row.
-func (d *Registry) makeGroup(ctx context.Context, t *TopicState, group string, row GroupRow, start driver.Position) error {
+func (d *Registry) makeGroup(ctx context.Context, t *TopicState, group string, row GroupRow,
+	start driver.Position) error {
 	return d.MakeRow(ctx, GroupKey(t.Name, group), row, func(ctx context.Context, by time.Time) error {
-		if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.RetryTopic(t.Name, group), Partitions: t.Partitions, Configs: cluster.CompactedSettings()}); err != nil {
+		if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.RetryTopic(t.Name, group),
+			Partitions: t.Partitions, Configs: cluster.CompactedSettings()}); err != nil {
 			return err
 		}
 		offsets, err := d.Position(ctx, t, start)
@@ -47,8 +52,10 @@ func (d *Registry) makeGroup(ctx context.Context, t *TopicState, group string, r
 	})
 }
 
-// MakeRow stores a row of the registry that is not there, when what it announces is prepared. It returns when the row is there, whoever made it.
-func (d *Registry) MakeRow(ctx context.Context, key string, row any, prepare func(ctx context.Context, by time.Time) error) error {
+// MakeRow stores a row of the registry that is not there, when what it announces is prepared. It returns when the row
+// is there, whoever made it.
+func (d *Registry) MakeRow(ctx context.Context, key string, row any,
+	prepare func(ctx context.Context, by time.Time) error) error {
 	for first := time.Now(); ; {
 		if d.Meta.Get(key) != nil {
 			return nil
@@ -59,14 +66,17 @@ func (d *Registry) MakeRow(ctx context.Context, key string, row any, prepare fun
 				return nil, nil, nil
 			}
 			value, _ := json.Marshal(row) // plain data: never fails
-			return nil, []*kgo.Record{{Topic: d.cluster.MetaTopic(), Key: []byte(key), Value: value}}, prepare(ctx, began.Add(2*cluster.TransactFor))
+			return nil, []*kgo.Record{{Topic: d.cluster.MetaTopic(), Key: []byte(key), Value: value}},
+				prepare(ctx, began.Add(2*cluster.TransactFor))
 		})
-		consumed := cluster.IsKafka(err, kerr.UnknownMemberID) && time.Since(first) < d.cluster.Settings.Session // by a version that makes no claims: its row follows
+		// by a version that makes no claims: its row follows
+		consumed := cluster.IsKafka(err, kerr.UnknownMemberID) && time.Since(first) < d.cluster.Settings.Session
 		if !consumed && !errors.Is(err, compacted.ErrContested) {
 			return err
 		}
 		if err := cluster.Pause(ctx, cluster.FetchWait/5); err != nil {
-			return driver.NewError(driver.ErrNotApplied, "somebody else is making "+key+", and it is not there yet", "try again", err)
+			return driver.NewError(driver.ErrNotApplied, "somebody else is making "+key+", and it is not there yet", "try again",
+				err)
 		}
 	}
 }

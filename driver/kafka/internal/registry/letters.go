@@ -12,7 +12,8 @@ import (
 
 // InvalidRows follows the broken records of a topic from the first look on.
 func (d *Registry) InvalidRows(ctx context.Context, t *TopicState) (*compacted.Index, error) {
-	return d.tables.IndexOf(ctx, &t.Invalid, d.cluster.InvalidTopic(t.Name), func(key string) (list, name string) { return InvalidList, key })
+	return d.tables.IndexOf(ctx, &t.Invalid, d.cluster.InvalidTopic(t.Name),
+		func(key string) (list, name string) { return InvalidList, key })
 }
 
 // InvalidList is the only listing of broken records.
@@ -22,7 +23,8 @@ const InvalidList = "invalid"
 func (d *Registry) InvalidRecord(topic string, r *kgo.Record, problem error) *kgo.Record {
 	headers := append([]kgo.RecordHeader{{Key: record.ProblemHeader, Value: []byte(problem.Error())},
 		record.State{Offset: r.Offset, Ref: record.RefOf(r)}.Header()}, r.Headers...)
-	return &kgo.Record{Topic: d.cluster.InvalidTopic(topic), Key: []byte(record.RefOf(r).String()), Value: append([]byte{}, r.Value...), Headers: headers}
+	return &kgo.Record{Topic: d.cluster.InvalidTopic(topic), Key: []byte(record.RefOf(r).String()),
+		Value: append([]byte{}, r.Value...), Headers: headers}
 }
 
 // DeadLetters follows the dead letters of a topic from the first look on.

@@ -255,7 +255,8 @@ func (d *Registry) MayStart(ctx context.Context, topic, group string, start driv
 }
 
 // EnsureGroup makes a group that begins at a position, if it does not exist.
-func (d *Registry) EnsureGroup(ctx context.Context, t *TopicState, group string, row GroupRow, start driver.Position) error {
+func (d *Registry) EnsureGroup(ctx context.Context, t *TopicState, group string, row GroupRow,
+	start driver.Position) error {
 	release, err := d.cluster.Single(ctx, "group/"+t.Name+"/"+group)
 	if err != nil {
 		return err
@@ -275,7 +276,8 @@ func (d *Registry) EnsureGroup(ctx context.Context, t *TopicState, group string,
 	case !row.Fixed || have.Fixed && have.Order == row.Order:
 		return nil
 	case have.Fixed:
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is %s, not %s", group, t.Name, have.Order, row.Order),
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is %s, not %s", group, t.Name,
+			have.Order, row.Order),
 			"use the order that its first member chose, or another group", nil)
 	}
 	have.Order, have.Fixed = row.Order, true
@@ -309,7 +311,8 @@ func (d *Registry) Position(ctx context.Context, t *TopicState, p driver.Positio
 				return nil, err
 			}
 			if r == nil || p.Ref.Sub != 0 {
-				return nil, driver.NewError(driver.ErrNotFound, fmt.Sprintf("no message %s in topic %q", p.Ref, t.Name), "use a Ref of a stored message", nil)
+				return nil, driver.NewError(driver.ErrNotFound, fmt.Sprintf("no message %s in topic %q", p.Ref, t.Name),
+					"use a Ref of a stored message", nil)
 			}
 			at = r.Timestamp
 		}

@@ -16,7 +16,8 @@ import (
 // open follows the meta topic of brokers inside the process, as one process does. It counts how often rows changed.
 func open(t *testing.T, brokers []string) (*Registry, *atomic.Int64) {
 	t.Helper()
-	c, err := cluster.New(cluster.Settings{Brokers: brokers, Partitions: 2, InternalPartitions: 1, Replicas: 1, MaxBody: 1 << 20, Session: 6 * time.Second}, true)
+	c, err := cluster.New(cluster.Settings{Brokers: brokers, Partitions: 2, InternalPartitions: 1, Replicas: 1,
+		MaxBody: 1 << 20, Session: 6 * time.Second}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,8 @@ func open(t *testing.T, brokers []string) (*Registry, *atomic.Int64) {
 		c.Tasks.Wait()
 		c.Client.Close()
 	})
-	if err := c.CreateTopics(t.Context(), cluster.TopicSpec{Name: c.MetaTopic(), Partitions: 1, Configs: cluster.CompactedSettings()}); err != nil {
+	if err := c.CreateTopics(t.Context(), cluster.TopicSpec{Name: c.MetaTopic(), Partitions: 1,
+		Configs: cluster.CompactedSettings()}); err != nil {
 		t.Fatal(err)
 	}
 	c.Task(func() { ts.ReadTables(run) })
@@ -43,7 +45,8 @@ func open(t *testing.T, brokers []string) (*Registry, *atomic.Int64) {
 	return d, changes
 }
 
-// TestRegistry: what one process stores about topics and groups, another one knows; topics and groups with the same beginning are apart.
+// TestRegistry: what one process stores about topics and groups, another one knows; topics and groups with the same
+// beginning are apart.
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	brokers, err := kfake.NewCluster(kfake.NumBrokers(1))

@@ -13,18 +13,21 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
-// CheckWidth refuses a topic that has fewer partitions than a group was made for: what waits in the others would never be seen.
+// CheckWidth refuses a topic that has fewer partitions than a group was made for: what waits in the others would never
+// be seen.
 func (d *Registry) CheckWidth(ctx context.Context, t *TopicState, group string) error {
 	had, err := d.cluster.PartitionsOf(ctx, d.cluster.RetryTopic(t.Name, group))
 	if err != nil || had <= t.Partitions {
 		return err
 	}
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %d partitions, and its group %q was made for %d", t.Name, t.Partitions, group, had), d.WidenHint(t.Name, had), nil)
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %d partitions, and its group %q was made for %d",
+		t.Name, t.Partitions, group, had), d.WidenHint(t.Name, had), nil)
 }
 
 // WidenHint is how partitions are added to a topic.
 func (d *Registry) WidenHint(topic string, partitions int) string {
-	return fmt.Sprintf("kafka-topics.sh --bootstrap-server %s --alter --topic %s --partitions %d", d.cluster.Settings.Brokers[0], d.cluster.MainTopic(topic), partitions)
+	return fmt.Sprintf("kafka-topics.sh --bootstrap-server %s --alter --topic %s --partitions %d",
+		d.cluster.Settings.Brokers[0], d.cluster.MainTopic(topic), partitions)
 }
 
 // PartitionsNow are those of a topic, with any that somebody added since we know it.
@@ -41,7 +44,8 @@ func (d *Registry) AnnounceTransactions(ctx context.Context) error {
 	return d.Put(ctx, cluster.TransactionsKey, struct{}{})
 }
 
-// EndOpen ends the transactions that earlier owners of partitions left open: their commits are unstable, and hold up the next owner.
+// EndOpen ends the transactions that earlier owners of partitions left open: their commits are unstable, and hold up
+// the next owner.
 func (d *Registry) EndOpen(ctx context.Context, group string, ids []int32) {
 	if d.Meta.Get(cluster.TransactionsKey) == nil {
 		return
@@ -58,10 +62,12 @@ func (d *Registry) EndOpen(ctx context.Context, group string, ids []int32) {
 }
 
 // CommitIdle sets the offsets of a group without members, with their metadata.
-func (d *Registry) CommitIdle(ctx context.Context, t *TopicState, group string, at map[int32]int64, meta map[int32]string) error {
+func (d *Registry) CommitIdle(ctx context.Context, t *TopicState, group string, at map[int32]int64,
+	meta map[int32]string) error {
 	var all kadm.Offsets
 	for p, o := range at {
-		all.Add(kadm.Offset{Topic: d.cluster.MainTopic(t.Name), Partition: p, At: o, LeaderEpoch: -1, Metadata: cmp.Or(meta[p], offsets.CleanText)})
+		all.Add(kadm.Offset{Topic: d.cluster.MainTopic(t.Name), Partition: p, At: o, LeaderEpoch: -1,
+			Metadata: cmp.Or(meta[p], offsets.CleanText)})
 	}
 	return d.CommitAsNobody(ctx, t, group, all)
 }
@@ -73,7 +79,8 @@ func (d *Registry) CommitAsNobody(ctx context.Context, t *TopicState, group stri
 		err = resp.Error()
 	}
 	if err != nil {
-		return driver.NewError(driver.ErrConflict, "the position of group "+group+" cannot be set", "stop its consumers first", err)
+		return driver.NewError(driver.ErrConflict, "the position of group "+group+" cannot be set",
+			"stop its consumers first", err)
 	}
 	return nil
 }

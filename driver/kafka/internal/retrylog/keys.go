@@ -17,16 +17,19 @@ import (
 // CommandPrefix begins the key of a command.
 const CommandPrefix = "c/"
 
-// LivingKeys are the keys in a retry log under which the message of a dead letter may live: as it was, as what its replay made of it, or with another key.
+// LivingKeys are the keys in a retry log under which the message of a dead letter may live: as it was, as what its
+// replay made of it, or with another key.
 func LivingKeys(e driver.Entry) []string {
-	keys := []string{fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), fmt.Sprintf("k/%s/%s", e.ID, e.Ref)}
+	keys := []string{fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1),
+		fmt.Sprintf("k/%s/%s", e.ID, e.Ref)}
 	if e.Ref.Sub == 0 {
 		keys = append(keys, fmt.Sprint(MainPrefix, int64(e.Ref.Pos)-1))
 	}
 	return keys
 }
 
-// LiveKeys are the keys of what is unfinished in a retry log that others own. It is read on from where the last look ended.
+// LiveKeys are the keys of what is unfinished in a retry log that others own. It is read on from where the last look
+// ended.
 type LiveKeys struct {
 	Mu   sync.Mutex
 	next map[int32]int64
@@ -98,8 +101,9 @@ func (s *LiveKeys) HasOne(ids []int32, e driver.Entry) bool {
 	return false
 }
 
-// NoticePrefix begins the key of a notice. A notice of a holder about a lost delivery that had begun takes its count back. Where its partition is with another consumer, or may be, it is a record in the retry log: the owner reads
-// it, also the next one. The key has the token, the value is the key of the message in the retry log.
+// NoticePrefix begins the key of a notice. A notice of a holder about a lost delivery that had begun takes its count
+// back. Where its partition is with another consumer, or may be, it is a record in the retry log: the owner reads it,
+// also the next one. The key has the token, the value is the key of the message in the retry log.
 const NoticePrefix = "w/"
 
 // EpochKey says in a retry log who owns it from here on.

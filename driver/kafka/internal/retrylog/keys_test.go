@@ -12,28 +12,35 @@ import (
 
 // stored is a record of a retry log. Nil is a tombstone.
 func stored(key string, value []byte, s record.State) *kgo.Record {
-	return &kgo.Record{Partition: 1, Key: []byte(key), Value: value, Timestamp: time.UnixMilli(2000), Headers: []kgo.RecordHeader{s.Header()}}
+	return &kgo.Record{Partition: 1, Key: []byte(key), Value: value, Timestamp: time.UnixMilli(2000),
+		Headers: []kgo.RecordHeader{s.Header()}}
 }
 
-// TestLiveKeys: the message of a dead letter lives as long as the newest record that counts under one of its keys is neither a tombstone nor an end.
+// TestLiveKeys: the message of a dead letter lives as long as the newest record that counts under one of its keys is
+// neither a tombstone nor an end.
 func TestLiveKeys(t *testing.T) {
 	t.Parallel()
-	letter := driver.Entry{Message: &driver.Message{ID: "a"}, Ref: driver.Ref{Partition: 1, Pos: 8}, Dead: &driver.DeadLetter{Rounds: 2}}
+	letter := driver.Entry{Message: &driver.Message{ID: "a"}, Ref: driver.Ref{Partition: 1, Pos: 8},
+		Dead: &driver.DeadLetter{Rounds: 2}}
 	body := []byte("m")
 	for name, x := range map[string]struct {
 		records []*kgo.Record
 		lives   bool
 	}{
-		"nothing":               {},
-		"as it was":             {[]*kgo.Record{stored("m/7", body, record.State{})}, true},
-		"another offset":        {[]*kgo.Record{stored("m/8", body, record.State{})}, false},
-		"ended":                 {[]*kgo.Record{stored("m/7", body, record.State{}), stored("m/7", nil, record.State{})}, false},
-		"ended, not committed":  {[]*kgo.Record{stored("m/7", body, record.State{}), stored("m/7", []byte("d"), record.State{Done: true})}, false},
-		"an end that came late": {[]*kgo.Record{stored("m/7", body, record.State{}), stored("m/7", nil, record.State{Until: 1000})}, true},
-		"its replay":            {[]*kgo.Record{stored("r/a/3", body, record.State{})}, true},
-		"an earlier replay":     {[]*kgo.Record{stored("r/a/1", body, record.State{})}, false},
-		"with another key":      {[]*kgo.Record{stored("k/a/"+letter.Ref.String(), body, record.State{})}, true},
-		"a command":             {[]*kgo.Record{stored(CommandPrefix+"x", body, record.State{}), stored(EpochKey, body, record.State{})}, false},
+		"nothing":        {},
+		"as it was":      {[]*kgo.Record{stored("m/7", body, record.State{})}, true},
+		"another offset": {[]*kgo.Record{stored("m/8", body, record.State{})}, false},
+		"ended": {[]*kgo.Record{stored("m/7", body, record.State{}), stored("m/7", nil, record.State{})},
+			false},
+		"ended, not committed": {[]*kgo.Record{stored("m/7", body, record.State{}),
+			stored("m/7", []byte("d"), record.State{Done: true})}, false},
+		"an end that came late": {[]*kgo.Record{stored("m/7", body, record.State{}),
+			stored("m/7", nil, record.State{Until: 1000})}, true},
+		"its replay":        {[]*kgo.Record{stored("r/a/3", body, record.State{})}, true},
+		"an earlier replay": {[]*kgo.Record{stored("r/a/1", body, record.State{})}, false},
+		"with another key":  {[]*kgo.Record{stored("k/a/"+letter.Ref.String(), body, record.State{})}, true},
+		"a command": {[]*kgo.Record{stored(CommandPrefix+"x", body, record.State{}),
+			stored(EpochKey, body, record.State{})}, false},
 	} {
 		keys := NewLiveKeys()
 		for _, r := range x.records {

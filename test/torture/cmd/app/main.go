@@ -1,4 +1,5 @@
-// Command app is the one process of a torture run that owns its broker: producers, consumers and the store. The harness starts it.
+// Command app is the one process of a torture run that owns its broker: producers, consumers and the store. The harness
+// starts it.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command gateway is the server of a torture run of the remote driver: a broker behind HTTP. The harness starts and kills it.
+// Command gateway is the server of a torture run of the remote driver: a broker behind HTTP. The harness starts and
+// kills it.
 package main
 
 import (

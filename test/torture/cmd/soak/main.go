@@ -16,10 +16,12 @@ import (
 	"github.com/ferrymq/ferry/test/torture/soak"
 )
 
-// weather is what happens all the time. Nothing is killed: what lives in this process could not be buried before the end.
+// weather is what happens all the time. Nothing is killed: what lives in this process could not be buried before the
+// end.
 const weather = `every 2s-4s term consumer any; every 2s-4s term producer any
 	every 1s fail consumer any with 0.1 for 500ms; every 3s panic consumer any with 0.1 for 500ms
-	every 5s-9s cut consumer any for 300ms; every 5s-9s cut producer any for 200ms; every 4s lose-replies consumer any for 100ms`
+	every 5s-9s cut consumer any for 300ms; every 5s-9s cut producer any for 200ms
+	every 4s lose-replies consumer any for 100ms`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -74,7 +76,8 @@ func soakFor(ctx context.Context, o rig.Options, page string) error {
 			word = "GROWS"
 			growing = append(growing, s.Name)
 		}
-		fmt.Printf("%-24s %-7s %8.2f %s after the warm-up, %+.2f ± %.2f per hour\n", s.Name, word, t.Start, s.Unit, t.PerHour, 3*t.Error)
+		fmt.Printf("%-24s %-7s %8.2f %s after the warm-up, %+.2f ± %.2f per hour\n", s.Name, word, t.Start, s.Unit, t.PerHour,
+			3*t.Error)
 		all = append(all, s)
 	}
 	title := fmt.Sprintf("Soak of %s: %v at %d messages/s, seed %d", o.Broker, o.Load, o.Rate, o.Seed)

@@ -127,23 +127,29 @@ func parse(args []string) (*config, error) {
 	c := &config{}
 	flags := flag.NewFlagSet("torture", flag.ContinueOnError)
 	var fault, plan string
-	flags.StringVar(&c.options.Broker, "broker", "memory", "broker: "+strings.Join(rig.Brokers(), ", ")+", or the URL of a server that runs")
+	flags.StringVar(&c.options.Broker, "broker", "memory", "broker: "+strings.Join(rig.Brokers(), ", ")+
+		", or the URL of a server that runs")
 	flags.StringVar(&fault, "fault", "all", "fault by name, several with commas, or all")
 	flags.StringVar(&plan, "schedule", "", "your own schedule instead of a fault, such as 'every 1s kill consumer any'")
 	flags.Uint64Var(&c.options.Seed, "seed", 1, "seed of every random choice")
 	flags.Float64Var(&c.minutes, "minutes", 1, "minutes of load, over all faults; some take longer in any case")
 	flags.IntVar(&c.options.Rate, "rate", 500, "messages per second")
-	flags.DurationVar(&c.options.Lease, "lease", 0, "lease of the consumers (default 2s, or the shortest that the broker has), or of leaders (default 5s)")
+	flags.DurationVar(&c.options.Lease, "lease", 0, "lease of the consumers (default 2s, or the shortest that the "+
+		"broker has), or of leaders (default 5s)")
 	flags.IntVar(&c.options.Producers, "producers", 2, "producers")
 	flags.IntVar(&c.options.Consumers, "consumers", 3, "consumers")
-	flags.StringVar(&c.older, "older", rig.OlderCommit, "commit from which the faults upgrade and upgrade-app begin; empty leaves them out of all")
-	flags.StringVar(&c.keep, "dir", "", "keep the histories here (otherwise only those of a violation are kept, in a temporary directory)")
+	flags.StringVar(&c.older, "older", rig.OlderCommit, "commit from which the faults upgrade and upgrade-app begin; "+
+		"empty leaves them out of all")
+	flags.StringVar(&c.keep, "dir", "", "keep the histories here (otherwise only those of a violation are kept, in a "+
+		"temporary directory)")
 	flags.StringVar(&c.report, "json", "", "write the reports to this file as JSON")
 	flags.StringVar(&c.check, "check", "", "only check the histories in this directory again")
 	flags.Usage = func() {
-		_, _ = fmt.Fprintln(flags.Output(), "torture runs producers and consumers against a broker, breaks things, and judges. Flags:")
+		_, _ = fmt.Fprintln(flags.Output(), "torture runs producers and consumers against a broker, breaks things, and "+
+			"judges. Flags:")
 		flags.PrintDefaults()
-		_, _ = fmt.Fprintf(flags.Output(), "Faults, of which all are those that the broker can have:%s\n", listing(rig.Faults(), state.Faults()))
+		_, _ = fmt.Fprintf(flags.Output(), "Faults, of which all are those that the broker can have:%s\n",
+			listing(rig.Faults(), state.Faults()))
 	}
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -152,7 +158,8 @@ func parse(args []string) (*config, error) {
 		return nil, fmt.Errorf("what is %q? Everything is a flag: see -help", flags.Arg(0))
 	}
 	if c.minutes <= 0 || c.options.Rate < 1 || c.options.Producers < 1 || c.options.Consumers < 2 {
-		return nil, errors.New("-minutes, -rate and -producers must be positive, and -consumers at least 2: somebody must take over")
+		return nil, errors.New("-minutes, -rate and -producers must be positive, and -consumers at least 2: somebody must " +
+			"take over")
 	}
 	fit, misfits, err := rig.FaultsFor(c.options.Broker)
 	if err != nil {
@@ -326,8 +333,11 @@ func summary(reports []*checker.Report) {
 			clean++
 		}
 	}
-	fmt.Printf("%d of %d runs clean: %d messages acknowledged, %d handler starts, %d crashes, %d other faults\n", clean, len(reports), published, delivered, crashes, faults)
-	fmt.Printf("  %d lost, %d phantom, %d corrupted, %d out of order, %d early; %d forgotten by servers where the level allows it\n",
-		violations[checker.Lost], violations[checker.Phantom], violations[checker.Corrupted], violations[checker.Order], violations[checker.Early], forgotten)
+	fmt.Printf("%d of %d runs clean: %d messages acknowledged, %d handler starts, %d crashes, %d other faults\n", clean,
+		len(reports), published, delivered, crashes, faults)
+	fmt.Printf("  %d lost, %d phantom, %d corrupted, %d out of order, %d early; %d forgotten by servers where the level "+
+		"allows it\n",
+		violations[checker.Lost], violations[checker.Phantom], violations[checker.Corrupted], violations[checker.Order],
+		violations[checker.Early], forgotten)
 	fmt.Printf("  explained starts beyond the first: %v\n", duplicates)
 }

@@ -62,7 +62,8 @@ func TestHistoriesAreKeptAndCheckedAgain(t *testing.T) {
 	dir := t.TempDir()
 	report := filepath.Join(dir, "reports.json")
 	// A lease of a minute: a busy machine takes none away.
-	args := []string{"-schedule", "at 1s term producer 1", "-minutes", "0.01", "-rate", "50", "-lease", "1m", "-dir", dir, "-json", report}
+	args := []string{"-schedule", "at 1s term producer 1", "-minutes", "0.01", "-rate", "50", "-lease", "1m", "-dir", dir,
+		"-json", report}
 	if err := run(context.Background(), args); err != nil {
 		t.Fatal(err)
 	}

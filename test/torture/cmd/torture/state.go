@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/test/torture/state"
 )
 
-// stateFault returns the run of leaders, schedules or named values of that name, which a broker of its own kind can have.
+// stateFault returns the run of leaders, schedules or named values of that name, which a broker of its own kind can
+// have.
 func stateFault(name, broker string) (state.Fault, bool) {
 	all := state.Faults()
 	i := slices.IndexFunc(all, func(f state.Fault) bool { return f.Name == name })
@@ -22,7 +23,8 @@ func stateFault(name, broker string) (state.Fault, bool) {
 
 // oneState runs one of them for its share of the minutes, and reports whether it was clean.
 func (c *config) oneState(ctx context.Context, f state.Fault) (clean bool, err error) {
-	o := state.Options{Broker: c.options.Broker, Fault: f.Name, Seed: c.options.Seed, Load: max(c.share(), f.Least), TTL: c.options.Lease}
+	o := state.Options{Broker: c.options.Broker, Fault: f.Name, Seed: c.options.Seed, Load: max(c.share(), f.Least),
+		TTL: c.options.Lease}
 	if o.Dir, err = directory(c.keep, f.Name, o.Seed); err != nil {
 		return false, err
 	}
