@@ -78,7 +78,8 @@ lint: $(LINT) ## Run golangci-lint
 arch: ## Check import rules, house habits and the table of lessons
 	go test ./internal/archtest
 
-test: setup build fmt-check vet lint ## Everything a change must pass: format, vet, lint, architecture, tests with -race
+# There is no build before it: vet compiles every package, and the tests link the programs that they run.
+test: setup fmt-check vet lint ## Everything a change must pass: format, vet, lint, architecture, tests with -race
 	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then echo "the race detector needs a C compiler: install gcc or clang"; exit 1; fi
 	@for m in $(NESTED); do echo "go test -race ./... in $$m"; (cd $$m && go test -race -timeout $(TIMEOUT) $(TEST_FLAGS) ./...); done
 	go mod verify
