@@ -29,7 +29,7 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	if err != nil {
 		return driver.Page{}, err
 	}
-	t, err := d.existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic)
 	if err != nil {
 		return driver.Page{}, err
 	}

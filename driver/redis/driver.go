@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,9 +21,7 @@ type Driver struct {
 	caps     driver.Capabilities
 	requests requests
 	arenas   arenas
-
-	mu     sync.Mutex
-	topics map[string]*topic
+	topics   *redisshell.Topics[*topic]
 
 	clock     clock
 	wake      *notifier
@@ -40,7 +37,7 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{o: o, topics: map[string]*topic{}, changed: make(chan struct{}, 1)}
+	d := &Driver{o: o, changed: make(chan struct{}, 1)}
 	keys := redisshell.Keys{Registry: registryKey(o.Prefix), Values: o.Prefix + ":kv/"}
 	if d.shell, err = redisshell.Open[*subscription](ctx, o.common(), keys); err != nil {
 		return nil, err
@@ -48,6 +45,8 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	d.client = d.shell.Client
 	d.adapt(d.shell.Survey.Opened())
 	d.requests.nonce = d.shell.Nonce + "-"
+	d.topics = redisshell.NewTopics(d.shell, redisshell.TopicKind[*topic]{Part: "shard", New: d.newTopic,
+		Check: d.checkTopic, Create: d.create, Known: func(t *topic) { d.wake.listen(t) }})
 	d.wake = newNotifier(d)
 	d.scheduler = newScheduler(d)
 	d.shell.Go(d.wake.run)

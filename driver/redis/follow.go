@@ -20,7 +20,7 @@ func (d *Driver) Follow(ctx context.Context, q driver.FollowQuery) (driver.Follo
 	if err != nil {
 		return page, err
 	}
-	t, err := d.existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic)
 	if err != nil {
 		return page, err
 	}

@@ -39,7 +39,7 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 	if err := target.Check(); err != nil {
 		return nil, err
 	}
-	t, err := d.existing(ctx, target.Topic)
+	t, err := d.topics.Existing(ctx, target.Topic)
 	if err != nil {
 		return nil, err
 	}

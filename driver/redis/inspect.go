@@ -11,36 +11,18 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// topicNames returns the names in the registry, in order.
-func (d *Driver) topicNames(ctx context.Context) ([]string, error) {
-	names, err := d.client.HKeys(ctx, registryKey(d.o.Prefix)).Result()
-	if err != nil {
-		return nil, redisconn.Classify(err)
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-// namesOr returns names in order, or those in the registry if there are none.
-func (d *Driver) namesOr(ctx context.Context, names []string) ([]string, error) {
-	if len(names) == 0 {
-		return d.topicNames(ctx)
-	}
-	return slices.Compact(slices.Sorted(slices.Values(names))), nil
-}
-
 // Topics returns the topics in order of their names.
 func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
 	if err := d.shell.Refuse(); err != nil {
 		return nil, err
 	}
-	names, err := d.namesOr(ctx, names)
+	names, err := d.topics.Names(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
 	topics := make([]*topic, 0, len(names))
 	for _, name := range names {
-		t, err := d.lookup(ctx, name)
+		t, err := d.topics.Lookup(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +65,7 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 	if err := driver.CheckName("topic", name); err != nil {
 		return driver.TopicStats{}, err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return driver.TopicStats{}, err
 	}

@@ -42,7 +42,7 @@ func checkConfig(topic string, c driver.TopicConfig) error {
 	case c.Keep > 0 || c.KeepMost > 0:
 		return driver.NewError(driver.ErrUnsupported, "this driver keeps no settled messages",
 			"leave Keep zero, or use the redisstream driver", nil)
-	case c.Partitions > maxShards:
+	case c.Partitions > redisshell.MostParts:
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d shards are too many", c.Partitions),
 			"use at most 1024", nil)
 	}
@@ -69,7 +69,7 @@ func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConf
 	if err := checkConfig(name, c); err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) err
 	if err := driver.CheckScope(name, group); err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 	if err := o.Check(topic, group); err != nil {
 		return driver.ResetReport{}, err
 	}
-	if _, err := d.existing(ctx, topic); err != nil {
+	if _, err := d.topics.Existing(ctx, topic); err != nil {
 		return driver.ResetReport{}, err
 	}
 	return driver.ResetReport{}, errNoHistory()
@@ -202,7 +202,7 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 	if err := driver.CheckName("topic", name); err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -217,15 +217,11 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 			}
 		}
 	}
-	d.forgetTopic(t)
 	d.scheduler.remove(t)
 	for _, s := range t.shards {
 		s.learn("", "")
 	}
-	if err := d.client.HDel(ctx, registryKey(d.o.Prefix), name).Err(); err != nil {
-		return redisconn.Classify(err)
-	}
-	return nil
+	return d.topics.Remove(ctx, t)
 }
 
 func errMembers(what, topic, group, n string) error {

@@ -39,8 +39,6 @@ const (
 	DefaultPrefix   = redisshell.DefaultPrefix
 	DefaultMaxBody  = redisshell.DefaultMaxBody
 	DefaultFallback = redisshell.DefaultFallback
-
-	maxShards = 1024
 )
 
 // resolved fills in the defaults and says what is wrong.
@@ -53,7 +51,7 @@ func (o Options) resolved() (Options, error) {
 	if o.Shards == 0 {
 		o.Shards = 1
 	}
-	if o.Shards < 0 || o.Shards > maxShards {
+	if o.Shards < 0 || o.Shards > redisshell.MostParts {
 		return o, driver.NewError(driver.ErrInvalid, "the number of shards is out of range", "use 1 to 1024", nil)
 	}
 	return o, nil

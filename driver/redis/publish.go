@@ -194,7 +194,7 @@ func (p *publication) deliver(ctx context.Context, x *shardPublish) (redisconn.R
 			x.shard.learn(reply.Text(2), reply.Text(3))
 			continue
 		}
-		p.d.forgetTopic(x.topic) // deleted, or made anew with other shards
+		p.d.topics.Forget(x.topic) // deleted, or made anew with other shards
 		if p.o.Atomic && reply.Text(1) != "" {
 			break
 		}

@@ -18,7 +18,7 @@ func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
 	if err := driver.CheckScope(name, group); err != nil {
 		return 0, err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -97,7 +97,7 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 	if err := driver.CheckGroup(name, group); err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 
 // target finds a message for a change, and refuses a group that does not exist.
 func (d *Driver) target(ctx context.Context, target driver.Target) (*topic, *shard, string, error) {
-	t, err := d.existing(ctx, target.Topic)
+	t, err := d.topics.Existing(ctx, target.Topic)
 	if err != nil {
 		return nil, nil, "", err
 	}

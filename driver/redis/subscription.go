@@ -88,8 +88,8 @@ func (s *subscription) enter(ctx context.Context) error {
 		if !errors.Is(err, driver.ErrConflict) || len(s.keys) > 0 {
 			return err
 		}
-		s.d.forgetTopic(t) // perhaps it was made anew with other shards
-		again, e := s.d.lookup(ctx, s.o.Topic)
+		s.d.topics.Forget(t) // perhaps it was made anew with other shards
+		again, e := s.d.topics.Lookup(ctx, s.o.Topic)
 		if e != nil || again == nil || len(again.shards) == len(t.shards) {
 			return err
 		}

@@ -1,9 +1,9 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
@@ -45,7 +46,7 @@ type groups struct {
 	plain []string // those that lua/plain.lua needs
 }
 
-func newTopic(d *Driver, name string, shards int) *topic {
+func (d *Driver) newTopic(name string, shards int) *topic {
 	t := &topic{name: name}
 	for i := range shards {
 		tag := tagOf(d.o.Prefix, name, i)
@@ -56,25 +57,15 @@ func newTopic(d *Driver, name string, shards int) *topic {
 	return t
 }
 
-// shardFor returns where a message belongs: by its key, or by what makes it known again. One that has nothing of that
-// goes where the caller's turn is.
+// Name and Parts are what the registry has of it.
+func (t *topic) Name() string { return t.name }
+
+// Parts is the number of shards.
+func (t *topic) Parts() int { return len(t.shards) }
+
+// shardFor returns where a message belongs. One that nothing binds goes where the caller's turn is.
 func (t *topic) shardFor(m *driver.Message, turn uint64) *shard {
-	n := uint64(len(t.shards))
-	by := m.Key
-	switch {
-	case n == 1:
-		return t.shards[0]
-	case by != "":
-	case m.DedupID != "":
-		by = m.DedupID
-	case m.OwnID:
-		by = m.ID
-	default:
-		return t.shards[turn%n]
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(by))
-	return t.shards[h.Sum64()%n]
+	return t.shards[redisshell.PartFor(m, turn, len(t.shards))]
 }
 
 // groups returns what is known of the groups, perhaps outdated.
@@ -112,104 +103,29 @@ func (s *shard) withGroup(name string) []string {
 	return append(slices.Clone(s.keys), keysOfGroup(s.tag, name)...)
 }
 
-// lookup returns a topic that exists, or nil.
-func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
-	if err := d.shell.Refuse(); err != nil {
-		return nil, err
-	}
-	d.mu.Lock()
-	t := d.topics[name]
-	d.mu.Unlock()
-	if t != nil {
-		return t, nil
-	}
-	if err := driver.CheckName("topic", name); err != nil {
-		return nil, nil // cannot exist
-	}
-	shards, err := d.client.HGet(ctx, registryKey(d.o.Prefix), name).Int()
-	if isNil(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, redisconn.Classify(err)
-	}
-	if shards < 1 || shards > maxShards {
-		return nil, driver.NewError(driver.ErrConflict,
-			fmt.Sprintf("the registry says that topic %q has %d shards", name, shards),
-			"something else wrote it; look at the key "+registryKey(d.o.Prefix), nil)
-	}
-	t = newTopic(d, name, shards)
+// checkTopic refuses a topic of which keys exist with another type.
+func (d *Driver) checkTopic(ctx context.Context, t *topic) error {
 	for _, s := range t.shards {
 		if err := d.checkTypes(ctx, s.keys, topicKeyTypes[:]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return d.keepTopic(t), nil
+	return nil
 }
 
-// keepTopic notes a topic, unless another call was faster.
-func (d *Driver) keepTopic(t *topic) *topic {
-	d.mu.Lock()
-	if first := d.topics[t.name]; first != nil {
-		t = first
-	} else {
-		d.topics[t.name] = t
-	}
-	d.mu.Unlock()
-	d.wake.listen(t)
-	return t
-}
-
-// forgetTopic drops what is known of a topic that turned out to be gone or different.
-func (d *Driver) forgetTopic(t *topic) {
-	d.mu.Lock()
-	if d.topics[t.name] == t {
-		delete(d.topics, t.name)
-	}
-	d.mu.Unlock()
-}
-
-// existing is like lookup, but ErrNotFound when there is none.
-func (d *Driver) existing(ctx context.Context, name string) (*topic, error) {
-	t, err := d.lookup(ctx, name)
-	if err != nil || t != nil {
-		return t, err
-	}
-	names, _ := d.topicNames(ctx)
-	names = slices.DeleteFunc(names, driver.Reserved)
-	return nil, driver.NoTopic(name, names)
-}
-
-// ensure returns a topic and creates it if it does not exist: first in the registry, then in each shard.
+// ensure returns a topic, and creates it if it does not exist.
 func (d *Driver) ensure(ctx context.Context, name string, shards int) (*topic, error) {
-	t, err := d.lookup(ctx, name)
-	if err != nil || t != nil {
-		return t, err
-	}
-	if err := driver.CheckName("topic", name); err != nil {
-		return nil, err
-	}
-	if shards == 0 {
-		shards = d.o.Shards
-	}
-	return d.create(ctx, name, shards)
+	return d.topics.Ensure(ctx, name, cmp.Or(shards, d.o.Shards))
 }
 
-// create registers a topic, or finds out that it is registered already, and makes sure that its shards exist.
-func (d *Driver) create(ctx context.Context, name string, shards int) (*topic, error) {
-	if err := d.client.HSetNX(ctx, registryKey(d.o.Prefix), name, shards).Err(); err != nil {
-		return nil, redisconn.Classify(err)
-	}
-	t, err := d.lookup(ctx, name)
-	if err != nil || t == nil {
-		return nil, err
-	}
+// create makes the shards of a topic that is in the registry.
+func (d *Driver) create(ctx context.Context, t *topic) error {
 	for _, s := range t.shards {
 		if _, err := s.join(ctx, membership{}); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // membership is what join asks for.
@@ -280,7 +196,7 @@ func (s *shard) overAll(ctx context.Context, sc *script, args func(*groups) []an
 
 // gone says that a topic was deleted meanwhile.
 func (d *Driver) gone(t *topic) error {
-	d.forgetTopic(t)
+	d.topics.Forget(t)
 	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", t.name),
 		"it was deleted meanwhile", nil)
 }

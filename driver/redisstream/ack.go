@@ -41,12 +41,7 @@ func (s *subscription) ack(ctx context.Context, ss []driver.Settlement, acks map
 
 // acked reads the answer to one call, and returns what must be settled otherwise.
 func (s *subscription) acked(c *scriptCall, ss []driver.Settlement, order []int, errs []error) (odd []int) {
-	results := c.reply.Text(1)
-	if c.err == nil && c.reply.Text(0) == "stale" {
-		c.err = s.gone(errStale)
-	} else if c.err == nil && len(results) != len(order) {
-		c.err = c.reply.ErrShape("ack")
-	}
+	results := s.verdicts(c, len(order))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, i := range order {

@@ -22,7 +22,7 @@ func (d *Driver) Audit(ctx context.Context, name string, fix bool) (driver.Audit
 		return driver.AuditReport{}, err
 	}
 	report := driver.AuditReport{Topic: name}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return report, err
 	}

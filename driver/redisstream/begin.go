@@ -39,12 +39,7 @@ func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error
 // noteBegun reads the answer to one call. What has begun, or may have, is spoken of once more when the subscription is
 // closed.
 func (s *subscription) noteBegun(c *scriptCall, ds []*driver.Delivery, run []int, errs []error) {
-	results := c.reply.Text(1)
-	if c.err == nil && c.reply.Text(0) == "stale" {
-		c.err = s.gone(errStale)
-	} else if c.err == nil && len(results) != len(run) {
-		c.err = c.reply.ErrShape("begin")
-	}
+	results := s.verdicts(c, len(run))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, i := range run {

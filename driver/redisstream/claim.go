@@ -91,7 +91,7 @@ func (c *claim) refused(reply redisconn.Reply) (bool, error) {
 	c.got.next = time.Hour
 	switch reply.Text(0) {
 	case "stale":
-		return true, c.s.gone(errStale)
+		return true, c.s.gone()
 	case "lost":
 		c.s.dispossess(c.at, c.x.epoch)
 		return true, nil

@@ -1,6 +1,11 @@
 package redisstream
 
-import "context"
+import (
+	"context"
+	"errors"
+
+	"github.com/ferrymq/ferry/internal/redisshell"
+)
 
 // Drain gives up every partition at once: what is held stays leased to its holder whoever owns its partition, and keeps
 // its key from others. What unanswered claims took goes back, because no claim follows that would bring it.
@@ -19,7 +24,10 @@ func (s *subscription) Drain(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.d.runAll(ctx, calls)
-	err := s.gone(s.balance(ctx))
+	err := s.balance(ctx)
+	if errors.Is(err, redisshell.ErrStale) {
+		err = s.gone()
+	}
 	for _, c := range calls {
 		if c.err != nil {
 			err = c.err

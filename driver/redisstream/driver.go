@@ -3,7 +3,6 @@ package redisstream
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -23,11 +22,8 @@ type Driver struct {
 	client  goredis.UniversalClient // of the shell
 	scripts *scripts
 	caps    driver.Capabilities
-
-	mu     sync.Mutex
-	topics map[string]*topic
-
-	wake *notifier
+	topics  *redisshell.Topics[*topic]
+	wake    *notifier
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -38,13 +34,15 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{o: o, topics: map[string]*topic{}}
+	d := &Driver{o: o}
 	keys := redisshell.Keys{Registry: registryKey(o.Prefix), Values: o.Prefix + "/kv:"}
 	if d.shell, err = redisshell.Open[*subscription](ctx, o.common(), keys); err != nil {
 		return nil, err
 	}
 	d.client = d.shell.Client
 	d.adapt(d.shell.Survey.Opened())
+	d.topics = redisshell.NewTopics(d.shell, redisshell.TopicKind[*topic]{Part: "partition", New: d.newTopic,
+		Create: d.create})
 	d.wake = newNotifier(d)
 	d.shell.Go(d.wake.run)
 	return d, nil

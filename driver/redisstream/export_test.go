@@ -19,7 +19,7 @@ func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 
 // TrimAs applies the retention of the first partition as an owner does.
 func (d *Driver) TrimAs(ctx context.Context, topic, group, member, epoch string) (driver.TrimReport, error) {
-	t, err := d.existing(ctx, topic)
+	t, err := d.topics.Existing(ctx, topic)
 	if err != nil {
 		return driver.TrimReport{}, err
 	}

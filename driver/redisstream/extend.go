@@ -54,21 +54,17 @@ func byLease(run []int, at func(int) *token, between bool) (order []int, leases 
 func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver.Delivery, run []int, errs []error) {
 	begun := time.Now()
 	order, leases, args := byLease(run, func(i int) *token { return ds[i].Token.(*token) }, true)
-	reply, err := part.run(ctx, &s.d.scripts.extend,
-		append([]any{s.o.Group, s.o.Lease.Milliseconds(), leases}, args...)...)
-	results := reply.Text(1)
-	if err == nil && reply.Text(0) == "stale" {
-		err = s.gone(errStale)
-	} else if err == nil && len(results) != len(order) {
-		err = reply.ErrShape("extend")
-	}
+	c := &scriptCall{part: part, script: &s.d.scripts.extend,
+		args: append([]any{s.o.Group, s.o.Lease.Milliseconds(), leases}, args...)}
+	s.d.runAll(ctx, []*scriptCall{c})
+	results := s.verdicts(c, len(order))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, i := range order {
 		t := ds[i].Token.(*token)
 		switch {
-		case err != nil:
-			errs[i] = err
+		case c.err != nil:
+			errs[i] = c.err
 		case results[n] != 'k':
 			s.heard(t)
 			errs[i] = ds[i].Lost(nil)

@@ -14,29 +14,18 @@ import (
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
-// namesOr returns names in order, or those in the registry if there are none.
-func (d *Driver) namesOr(ctx context.Context, names []string) ([]string, error) {
-	if len(names) == 0 {
-		var err error
-		if names, err = d.client.HKeys(ctx, registryKey(d.o.Prefix)).Result(); err != nil {
-			return nil, redisconn.Classify(err)
-		}
-	}
-	return slices.Compact(slices.Sorted(slices.Values(names))), nil
-}
-
 // Topics returns the topics in order of their names.
 func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
 	if err := d.shell.Refuse(); err != nil {
 		return nil, err
 	}
-	names, err := d.namesOr(ctx, names)
+	names, err := d.topics.Names(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
 	infos := make([]driver.TopicInfo, 0, len(names))
 	for _, name := range names {
-		t, err := d.existing(ctx, name)
+		t, err := d.topics.Existing(ctx, name)
 		if errors.Is(err, driver.ErrNotFound) {
 			continue
 		}
@@ -81,7 +70,7 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 	if err := driver.CheckName("topic", name); err != nil {
 		return driver.TopicStats{}, err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return driver.TopicStats{}, err
 	}
@@ -152,7 +141,7 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 	if err := target.Check(); err != nil {
 		return nil, err
 	}
-	t, err := d.existing(ctx, target.Topic)
+	t, err := d.topics.Existing(ctx, target.Topic)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +152,7 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 			return nil, err
 		}
 		if reply.Text(0) == "stale" {
-			d.forget(t)
+			d.topics.Forget(t)
 			return nil, errNoTopic(t.name)
 		}
 		for _, v := range reply.List(1) {
@@ -209,7 +198,7 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	if err != nil {
 		return driver.Page{}, err
 	}
-	t, err := d.existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic)
 	if err != nil {
 		return driver.Page{}, err
 	}
@@ -257,7 +246,7 @@ func isScore(s string) bool { _, err := strconv.ParseFloat(s, 64); return err ==
 func (d *Driver) browsable(t *topic, q driver.Query, reply redisconn.Reply) error {
 	switch reply.Text(0) {
 	case "stale":
-		d.forget(t)
+		d.topics.Forget(t)
 		return errNoTopic(t.name)
 	case "missing":
 		return t.noGroup(q.Group, reply.Texts(1))

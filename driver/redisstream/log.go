@@ -20,7 +20,7 @@ func (d *Driver) Partitions(ctx context.Context, name string) ([]driver.Partitio
 	if err := driver.CheckName("topic", name); err != nil {
 		return nil, err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 	if err != nil {
 		return page, err
 	}
-	t, err := d.existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic)
 	if err != nil {
 		return page, err
 	}
@@ -104,7 +104,7 @@ func (d *Driver) Replay(ctx context.Context, name, group string, o driver.Replay
 	if err := o.Check(name, group); err != nil {
 		return driver.ResetReport{}, err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return driver.ResetReport{}, err
 	}

@@ -39,7 +39,7 @@ func checkConfig(topic string, c driver.TopicConfig) error {
 	case c.KeepMost > 0:
 		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only",
 			"set Keep, and leave KeepMost zero", nil)
-	case c.Partitions > maxPartitions:
+	case c.Partitions > redisshell.MostParts:
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d partitions are too many", c.Partitions),
 			"use at most 1024", nil)
 	}
@@ -69,7 +69,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 			return err
 		}
 	}
-	return errStale
+	return redisshell.ErrStale
 }
 
 // AlterTopic changes the configuration of a topic; the number of its partitions only when there is nothing in it.
@@ -77,7 +77,7 @@ func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConf
 	if err := checkConfig(name, c); err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) err
 	if err := driver.CheckScope(name, group); err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 	if err := driver.CheckGroup(name, group); err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 	if err := driver.CheckName("topic", name); err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -212,8 +212,7 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	d.forget(t)
-	return redisconn.Classify(d.client.HDel(ctx, registryKey(d.o.Prefix), name).Err())
+	return d.topics.Remove(ctx, t)
 }
 
 // Purge removes what is ready, waiting or delayed.
@@ -221,7 +220,7 @@ func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
 	if err := driver.CheckScope(name, group); err != nil {
 		return 0, err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return 0, err
 	}

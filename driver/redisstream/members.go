@@ -2,7 +2,6 @@ package redisstream
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
 	"slices"
 	"sort"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // How long a member that is not heard of owns its partitions: between minLife and maxLife.
@@ -89,7 +89,7 @@ func (s *subscription) balance(ctx context.Context) error {
 				return c.err
 			}
 			if c.reply.Text(0) != "ok" {
-				return errStale
+				return redisshell.ErrStale
 			}
 			s.owns(i, c.reply.Text(1))
 			for _, m := range c.reply.Texts(2) {
@@ -184,10 +184,18 @@ func weigh(member string, partition int) uint64 {
 }
 
 // gone says why a subscription cannot go on when its topic or group is not there any more.
-func (s *subscription) gone(err error) error {
-	if !errors.Is(err, errStale) {
-		return err
-	}
+func (s *subscription) gone() error {
 	return driver.NewError(driver.ErrClosed, "topic "+s.o.Topic+" or group "+s.o.Group+" was deleted",
 		"subscribe again", nil)
+}
+
+// verdicts reads the answer to a call about deliveries: a letter for each.
+func (s *subscription) verdicts(c *scriptCall, n int) string {
+	letters := c.reply.Text(1)
+	if c.err == nil && c.reply.Text(0) == "stale" {
+		c.err = s.gone()
+	} else if c.err == nil && len(letters) != n {
+		c.err = c.reply.ErrShape(c.script.name)
+	}
+	return letters
 }

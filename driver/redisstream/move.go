@@ -62,7 +62,7 @@ func (d *Driver) edited(ctx context.Context, m driver.Move) (*driver.Message, er
 
 // change runs a script where the message is: in the partition of its Ref, or wherever its id is known.
 func (d *Driver) change(ctx context.Context, target driver.Target, s *script, args ...any) error {
-	t, err := d.existing(ctx, target.Topic)
+	t, err := d.topics.Existing(ctx, target.Topic)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (d *Driver) change(ctx context.Context, target driver.Target, s *script, ar
 		case "ok":
 			return nil
 		case "stale":
-			d.forget(t)
+			d.topics.Forget(t)
 			return errNoTopic(t.name)
 		case "conflict":
 			return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q %v is in flight or ready", target.ID, target.Ref),

@@ -43,8 +43,6 @@ const (
 	DefaultWindow     = 2000
 	DefaultMaxBody    = redisshell.DefaultMaxBody
 	DefaultFallback   = redisshell.DefaultFallback
-
-	maxPartitions = 1024
 )
 
 // resolved fills in the defaults and says what is wrong.
@@ -60,7 +58,7 @@ func (o Options) resolved() (Options, error) {
 	if o.Window == 0 {
 		o.Window = DefaultWindow
 	}
-	if o.Partitions < 0 || o.Partitions > maxPartitions {
+	if o.Partitions < 0 || o.Partitions > redisshell.MostParts {
 		return o, driver.NewError(driver.ErrInvalid, "the number of partitions is out of range", "use 1 to 1024", nil)
 	}
 	if o.Window < 0 {

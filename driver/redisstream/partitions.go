@@ -26,20 +26,20 @@ func (d *Driver) repartition(ctx context.Context, t *topic, n int) (*topic, erro
 		}
 	}
 	orders, err := d.client.HGetAll(ctx, t.parts[0].sibling("groups")).Result()
-	if err == nil {
-		err = d.client.HSet(ctx, registryKey(d.o.Prefix), t.name, n).Err()
-	}
 	if err != nil {
 		return nil, redisconn.Classify(err)
+	}
+	if err := d.topics.Resize(ctx, t, n); err != nil {
+		return nil, err
 	}
 	for _, p := range t.parts[min(n, len(t.parts)):] {
 		if _, err := p.run(ctx, &d.scripts.split, "drop"); err != nil {
 			return nil, err
 		}
 	}
-	d.forget(t)
+	d.topics.Forget(t)
 	now := d.newTopic(t.name, n)
-	if err := now.create(ctx); err != nil {
+	if err := d.create(ctx, now); err != nil {
 		return nil, err
 	}
 	for _, p := range now.parts {
@@ -52,7 +52,7 @@ func (d *Driver) repartition(ctx context.Context, t *topic, n int) (*topic, erro
 			}
 		}
 	}
-	return d.learn(now), nil
+	return d.topics.Learn(now), nil
 }
 
 // reopen opens partitions that were closed for a change that is not made.

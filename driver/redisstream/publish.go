@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisshell"
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
@@ -214,16 +215,16 @@ func (p *publication) deliver(ctx context.Context, x *partitionPublish, c *scrip
 		case "nogroup":
 			err = p.d.prepare(ctx, x.topic)
 		case "stale":
-			err = errStale
+			err = redisshell.ErrStale
 		}
-		if errors.Is(err, errStale) {
+		if errors.Is(err, redisshell.ErrStale) {
 			err = p.refresh(ctx, x)
 		}
 		if err == nil {
 			reply, err = x.part.runAt(ctx, p.o.Level, p.scriptOf(x), x.args)
 		}
 	}
-	return nil, errStale
+	return nil, redisshell.ErrStale
 }
 
 // refresh finds the partition of a topic that was made anew. Where its number of partitions changed, it cannot go.
@@ -233,7 +234,7 @@ func (p *publication) refresh(ctx context.Context, x *partitionPublish) error {
 		return err
 	}
 	if len(t.parts) != len(x.topic.parts) {
-		return errStale
+		return redisshell.ErrStale
 	}
 	x.topic, x.part = t, t.parts[x.part.index]
 	return nil

@@ -19,7 +19,7 @@ func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePa
 	if err != nil {
 		return page, err
 	}
-	t, err := d.existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic)
 	if err != nil {
 		return page, err
 	}

@@ -24,7 +24,7 @@ func (d *Driver) Reset(ctx context.Context, name, group string, o driver.ResetOp
 	if err := o.Check(name, group); err != nil {
 		return driver.ResetReport{}, err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return driver.ResetReport{}, err
 	}

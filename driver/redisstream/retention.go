@@ -17,7 +17,7 @@ func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) er
 	if err := r.Check(); err != nil {
 		return err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (d *Driver) Retention(ctx context.Context, name string) (driver.Retention, 
 	if err := driver.CheckName("topic", name); err != nil {
 		return driver.Retention{}, err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return driver.Retention{}, err
 	}
@@ -54,7 +54,7 @@ func (d *Driver) Trim(ctx context.Context, name string) (driver.TrimReport, erro
 	if err := driver.CheckName("topic", name); err != nil {
 		return report, err
 	}
-	t, err := d.existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return report, err
 	}

@@ -137,23 +137,19 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 		args = append(args, t.id, t.lease, redisshell.Outcome(x), redisconn.Milliseconds(x.After),
 			redisshell.Failure(x, s.o.Instance), max(0, int64(x.Took)))
 	}
-	reply, err := part.run(ctx, &s.d.scripts.settle, args...)
-	results := reply.Text(1)
-	if err == nil && reply.Text(0) == "stale" {
-		err = s.gone(errStale)
-	} else if err == nil && len(results) != len(run) {
-		err = reply.ErrShape("settle")
-	}
+	c := &scriptCall{part: part, script: &s.d.scripts.settle, args: args}
+	s.d.runAll(ctx, []*scriptCall{c})
+	results := s.verdicts(c, len(run))
 	ended := map[string]bool{}
-	for _, id := range reply.Texts(2) {
+	for _, id := range c.reply.Texts(2) {
 		ended[id] = true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, i := range run {
 		switch {
-		case err != nil:
-			errs[i] = err
+		case c.err != nil:
+			errs[i] = c.err
 			continue
 		case results[n] != 'k':
 			errs[i] = ss[i].Delivery.Lost(nil)

@@ -1,18 +1,17 @@
 package redisstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
@@ -63,106 +62,30 @@ func (d *Driver) newTopic(name string, n int) *topic {
 	return t
 }
 
-// lookup returns a topic that exists, or nil.
-func (d *Driver) lookup(ctx context.Context, name string) (*topic, error) {
-	if err := d.shell.Refuse(); err != nil {
-		return nil, err
-	}
-	d.mu.Lock()
-	t := d.topics[name]
-	d.mu.Unlock()
-	if t != nil {
-		return t, nil
-	}
-	n, err := d.registered(ctx, name)
-	if err != nil || n == 0 {
-		return nil, err
-	}
-	return d.learn(d.newTopic(name, n)), nil
-}
+// Name and Parts are what the registry has of it.
+func (t *topic) Name() string { return t.name }
 
-// registered returns how many partitions the registry says that a topic has, or 0 if it does not know the topic.
-func (d *Driver) registered(ctx context.Context, name string) (int, error) {
-	said, err := d.client.HGet(ctx, registryKey(d.o.Prefix), name).Result()
-	if errors.Is(err, goredis.Nil) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, redisconn.Classify(err)
-	}
-	n, err := strconv.Atoi(said)
-	if err != nil || n < 1 || n > maxPartitions {
-		return 0, driver.NewError(driver.ErrConflict,
-			fmt.Sprintf("the registry says that topic %q has %.20q partitions", name, said),
-			"something else writes to "+registryKey(d.o.Prefix)+
-				"; set the field to the right number, or use another Options.Prefix", nil)
-	}
-	return n, nil
-}
+// Parts is the number of partitions.
+func (t *topic) Parts() int { return len(t.parts) }
 
-// learn remembers a topic.
-func (d *Driver) learn(t *topic) *topic {
-	d.mu.Lock()
-	if known := d.topics[t.name]; known != nil && len(known.parts) == len(t.parts) {
-		t = known
-	}
-	d.topics[t.name] = t
-	d.mu.Unlock()
-	return t
-}
-
-// forget drops what we know of a topic, because it is not true any more.
-func (d *Driver) forget(t *topic) {
-	d.mu.Lock()
-	if d.topics[t.name] == t {
-		delete(d.topics, t.name)
-	}
-	d.mu.Unlock()
-}
-
-// ensure returns a topic, and creates it if it does not exist: first in the registry, then each partition. Both may be
-// repeated.
+// ensure returns a topic, and creates it if it does not exist.
 func (d *Driver) ensure(ctx context.Context, name string, partitions int) (*topic, error) {
-	t, err := d.lookup(ctx, name)
-	if err != nil || t != nil {
-		return t, err
-	}
-	if err := driver.CheckName("topic", name); err != nil {
-		return nil, err
-	}
-	if partitions == 0 {
-		partitions = d.o.Partitions
-	}
-	registry := registryKey(d.o.Prefix)
-	if err := d.client.HSetNX(ctx, registry, name, partitions).Err(); err != nil {
-		return nil, redisconn.Classify(err)
-	}
-	n, err := d.registered(ctx, name)
-	if err == nil && n == 0 { // deleted meanwhile
-		err = errStale
-	}
-	if err != nil {
-		return nil, err
-	}
-	t = d.newTopic(name, n)
-	if err := t.create(ctx); err != nil {
-		return nil, err
-	}
-	return d.learn(t), nil
+	return d.topics.Ensure(ctx, name, cmp.Or(partitions, d.o.Partitions))
 }
 
 // remake finds a topic that turned out to be stale again. One that is in the registry may lack partitions: whoever
 // creates it has not come so far, or never will.
 func (d *Driver) remake(ctx context.Context, t *topic) (*topic, error) {
-	d.forget(t)
+	d.topics.Forget(t)
 	again, err := d.ensure(ctx, t.name, 0)
 	if err != nil {
 		return nil, err
 	}
-	return again, again.create(ctx)
+	return again, d.create(ctx, again)
 }
 
-func (t *topic) create(ctx context.Context) error {
+// create makes the partitions of a topic that is in the registry.
+func (d *Driver) create(ctx context.Context, t *topic) error {
 	for _, p := range t.parts {
 		if err := p.create(ctx); err != nil {
 			return err
@@ -198,18 +121,6 @@ func (p *partition) create(ctx context.Context) error {
 	return err
 }
 
-// existing returns a topic, or ErrNotFound.
-func (d *Driver) existing(ctx context.Context, name string) (*topic, error) {
-	t, err := d.lookup(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if t == nil {
-		return nil, errNoTopic(name)
-	}
-	return t, nil
-}
-
 func errNoTopic(name string) error {
 	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name),
 		"publish to it, or create it: 'ferry topic create'", nil)
@@ -230,7 +141,7 @@ func (d *Driver) each(ctx context.Context, t *topic, s *script, group string, ar
 		}
 		switch reply.Text(0) {
 		case "stale":
-			d.forget(t)
+			d.topics.Forget(t)
 			return nil, errNoTopic(t.name)
 		case "missing":
 			return nil, t.noGroup(group, reply.Texts(1))
@@ -240,22 +151,9 @@ func (d *Driver) each(ctx context.Context, t *topic, s *script, group string, ar
 	return replies, nil
 }
 
-// partFor returns the partition of a message: by its key, else by its own or dedup id, so that repeats meet, else in
-// turn.
+// partFor returns the partition of a message.
 func (t *topic) partFor(m *driver.Message, turn uint64) *partition {
-	by := m.Key
-	switch {
-	case by != "":
-	case m.DedupID != "":
-		by = m.DedupID
-	case m.OwnID:
-		by = m.ID
-	default:
-		return t.parts[turn%uint64(len(t.parts))]
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(by))
-	return t.parts[h.Sum64()%uint64(len(t.parts))]
+	return t.parts[redisshell.PartFor(m, turn, len(t.parts))]
 }
 
 // membership is how a group is joined or created.
@@ -274,7 +172,7 @@ func (p *partition) join(ctx context.Context, m membership) ([]string, error) {
 	}
 	switch reply.Text(0) {
 	case "stale":
-		return nil, errStale
+		return nil, redisshell.ErrStale
 	case "order":
 		return nil, driver.NewError(driver.ErrConflict,
 			fmt.Sprintf("group %q of topic %q has another order", m.group, p.topic),
@@ -292,15 +190,12 @@ func (p *partition) join(ctx context.Context, m membership) ([]string, error) {
 	return reply.Texts(1), nil
 }
 
-// errStale says that a topic was deleted, or made anew with other partitions.
-var errStale = driver.NewError(driver.ErrNotApplied, "the topic was deleted or made anew meanwhile", "try again", nil)
-
 // staleTries bounds how often a call is repeated because a topic changed meanwhile.
 const staleTries = 5
 
 // joinAll creates a group in all partitions of a topic, which is created if it does not exist.
 func (d *Driver) joinAll(ctx context.Context, name string, m membership) (*topic, error) {
-	t, err := d.lookup(ctx, name)
+	t, err := d.topics.Lookup(ctx, name)
 	if err == nil && t == nil { // it is not made for a group that begins in a history
 		err = m.start.CheckKept(name, 0)
 	}
@@ -316,7 +211,7 @@ func (d *Driver) joinAll(ctx context.Context, name string, m membership) (*topic
 				break
 			}
 		}
-		if !errors.Is(err, errStale) {
+		if !errors.Is(err, redisshell.ErrStale) {
 			return t, err
 		}
 		if _, e := d.remake(ctx, t); e != nil {
