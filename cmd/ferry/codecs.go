@@ -4,7 +4,7 @@ import (
 	"github.com/ferrymq/ferry/codec"
 	"github.com/ferrymq/ferry/codec/avro"
 	"github.com/ferrymq/ferry/codec/cbor"
-	"github.com/ferrymq/ferry/codec/msgpack"
+	"github.com/ferrymq/ferry/codec/msgpack/value"
 	"github.com/ferrymq/ferry/codec/registry"
 )
 
@@ -14,7 +14,7 @@ const registryVariable = "FERRY_SCHEMA_REGISTRY"
 // codecs read bodies for whoever looks at them: of formats that describe themselves, and of Avro where there is a
 // registry.
 func (p process) codecs() ([]codec.Codec, error) {
-	all := []codec.Codec{msgpack.Codec, cbor.Codec}
+	all := []codec.Codec{value.Reader, cbor.Codec}
 	url, found, err := variable(registryVariable, p.env)
 	if err != nil || !found {
 		return all, err

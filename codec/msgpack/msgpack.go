@@ -9,10 +9,11 @@ import (
 	msgpack "github.com/ugorji/go/codec"
 
 	"github.com/ferrymq/ferry/codec"
+	"github.com/ferrymq/ferry/codec/msgpack/value"
 )
 
 // MaxDepth is how deep arrays and maps may be nested.
-const MaxDepth = 128
+const MaxDepth = value.MaxDepth
 
 // Codec encodes any value. Fields are named by a tag such as `codec:"name"`, or else as JSON names them.
 var Codec codec.Codec = newCodec()
@@ -42,7 +43,7 @@ func (c messagePack) Marshal(_ context.Context, _ string, v any) (data []byte, e
 
 // Unmarshal decodes one value, and nothing may follow it.
 func (c messagePack) Unmarshal(_ context.Context, _ string, data []byte, v any) error {
-	if err := scan(data); err != nil {
+	if err := value.Check(data); err != nil {
 		return fmt.Errorf("msgpack: not one value of MessagePack: correct the producer: %w", err)
 	}
 	if err := msgpack.NewDecoderBytes(data, c.handle).Decode(v); err != nil {

@@ -162,7 +162,7 @@ var Light = []struct{ Packages, Links []string }{
 		Links:    []string{"golang.org/x/crypto/argon2"}, // the hash of passwords, which the standard library has not
 	},
 	{
-		Packages: []string{"codec/cloudevents", "codec/codectest", "codec/encrypt"},
+		Packages: []string{"codec/cloudevents", "codec/codectest", "codec/encrypt", "codec/msgpack/value"},
 	},
 	{
 		Packages: []string{"codec/compress"},

@@ -1,14 +1,17 @@
-package msgpack
+package value
 
 import (
 	"errors"
 	"fmt"
 )
 
-// scan looks through data before anything is made of it: it is one value, no deeper than MaxDepth, and has no more of
-// anything than there are bytes for. The decoder alone makes room for as many as a header says, which is 64 MiB for
-// some six bytes.
-func scan(data []byte) error {
+// MaxDepth is how deep arrays and maps may be nested.
+const MaxDepth = 128
+
+// Check looks through data before anything is made of it: it is one value, no deeper than MaxDepth, and has no more of
+// anything than there are bytes for. A decoder that trusts its headers makes room for as many as they say, which is 64
+// MiB for some six bytes.
+func Check(data []byte) error {
 	s := scanner{data}
 	if err := s.value(0); err != nil {
 		return err
