@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -72,8 +73,16 @@ func (r route) upTo(bytes int64) route {
 	return r
 }
 
-// answer is what huma writes.
-type answer[O any] struct{ Body O }
+// answer is what huma writes. Its type is the same for every row: huma compiles all of its handling anew for each pair
+// of types.
+type answer struct{ Body any }
+
+// describe sets the schema of an O as that of the answer of op.
+func describe[O any](a *API, op *huma.Operation) {
+	t := reflect.TypeFor[struct{ Body O }]()
+	schema := huma.SchemaFromField(a.huma.OpenAPI().Components.Schemas, t.Field(0), op.OperationID+"Response")
+	op.Responses["200"] = &huma.Response{Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+}
 
 // topical is an input whose body names topics. None: every topic is meant.
 type topical interface{ topics() []string }
@@ -81,7 +90,8 @@ type topical interface{ topics() []string }
 // reads ends a row with a function that looks.
 func reads[I, O any](r route, f func(*API, context.Context, *I) (O, error)) route {
 	r.register = func(a *API, op huma.Operation) {
-		huma.Register(a.huma, op, func(ctx context.Context, in *I) (*answer[O], error) {
+		describe[O](a, &op)
+		huma.Register(a.huma, op, func(ctx context.Context, in *I) (*answer, error) {
 			if err := a.mayBody(ctx, r, in); err != nil {
 				return nil, a.problem(ctx, err)
 			}
@@ -89,7 +99,7 @@ func reads[I, O any](r route, f func(*API, context.Context, *I) (O, error)) rout
 			if err != nil {
 				return nil, a.problem(ctx, err)
 			}
-			return &answer[O]{out}, nil
+			return &answer{out}, nil
 		})
 	}
 	return r
@@ -99,7 +109,8 @@ func reads[I, O any](r route, f func(*API, context.Context, *I) (O, error)) rout
 func acts[I, O any](r route, f func(*API, context.Context, *I, *auth.Action) (O, error)) route {
 	r.acts = true
 	r.register = func(a *API, op huma.Operation) {
-		huma.Register(a.huma, op, func(ctx context.Context, in *I) (*answer[O], error) {
+		describe[O](a, &op)
+		huma.Register(a.huma, op, func(ctx context.Context, in *I) (*answer, error) {
 			action := auth.Action{What: r.id}
 			if err := a.mayBody(ctx, r, in); err != nil {
 				return nil, a.problem(ctx, err)
@@ -110,7 +121,7 @@ func acts[I, O any](r route, f func(*API, context.Context, *I, *auth.Action) (O,
 			if err != nil {
 				return nil, a.problem(ctx, err)
 			}
-			return &answer[O]{out}, nil
+			return &answer{out}, nil
 		})
 	}
 	return r
