@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
-
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/worker"
@@ -59,18 +57,6 @@ type Breaker struct {
 	circuits map[string]*circuit
 	only     *circuit // without a key
 	counters
-}
-
-// circuit is one breaker.
-type circuit struct {
-	name string
-	cb   *gobreaker.TwoStepCircuitBreaker[struct{}]
-
-	mu      sync.Mutex
-	state   State
-	since   time.Time
-	forced  State   // "" for none
-	changes []State // that the hook was not told of yet
 }
 
 // NewBreaker returns a breaker, or a family of them by key.
@@ -132,45 +118,9 @@ func orDefault[T int | time.Duration](v, d T) T {
 }
 
 func (b *Breaker) newCircuit(name string) *circuit {
-	c := &circuit{name: name, state: StateClosed, since: time.Now()}
-	settings := gobreaker.Settings{
-		Name:        name,
-		MaxRequests: uint32(b.o.Probes), Timeout: b.o.Open,
-		ReadyToTrip:   b.trips,
-		OnStateChange: func(_ string, _, to gobreaker.State) { b.changed(c, to) },
-		IsExcluded:    func(err error) bool { return errors.Is(err, errNotCounted) },
-	}
-	if b.o.Ratio > 0 {
-		settings.Interval = b.o.Interval
-	}
-	c.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](settings)
+	c := &circuit{name: name, b: b, state: StateClosed, since: time.Now()}
+	c.begin(c.since)
 	return c
-}
-
-func (b *Breaker) trips(n gobreaker.Counts) bool {
-	if int(n.ConsecutiveFailures) >= b.o.Failures {
-		return true
-	}
-	judged := n.TotalSuccesses + n.TotalFailures
-	return b.o.Ratio > 0 && int(judged) >= b.o.MinRequests && float64(n.TotalFailures) >= b.o.Ratio*float64(judged)
-}
-
-// changed notes a new state. It is called by gobreaker with its lock held, so it asks nothing of it.
-func (b *Breaker) changed(c *circuit, to gobreaker.State) {
-	state := StateClosed
-	switch to {
-	case gobreaker.StateOpen:
-		state = StateOpen
-	case gobreaker.StateHalfOpen:
-		state = StateHalfOpen
-	}
-	c.mu.Lock()
-	c.state, c.since = state, time.Now()
-	if b.o.Hook != nil {
-		c.changes = append(c.changes, state)
-	}
-	c.mu.Unlock()
-	b.sync.hurry()
 }
 
 // announce tells the hook of new states, with no lock held: it may ask for the status.
@@ -222,20 +172,11 @@ func (b *Breaker) named(name string) *circuit {
 // forgetIdle makes room: breakers that are closed and counted no failure lately. b.mu is held.
 func (b *Breaker) forgetIdle() {
 	for name, c := range b.circuits {
-		c.mu.Lock()
-		idle := c.state == StateClosed && c.forced == ""
-		c.mu.Unlock()
-		if n := c.cb.Counts(); idle && n.ConsecutiveFailures == 0 &&
-			n.Requests == n.TotalSuccesses+n.TotalFailures+n.TotalExclusions {
+		if c.idle() {
 			delete(b.circuits, name)
 		}
 	}
 }
-
-var (
-	errNotCounted = errors.New("does not count")
-	errFailure    = errors.New("failure")
-)
 
 // Middleware leaves the downstream of a worker's handler alone while the breaker is open.
 func (b *Breaker) Middleware() worker.Middleware {
@@ -246,16 +187,18 @@ func (b *Breaker) Middleware() worker.Middleware {
 			if c == nil {
 				return b.refuse(ctx, b.o.Name, jitter(time.Second))
 			}
-			report, wait := c.allow(b)
+			term, wait := c.enter()
 			b.announce(ctx, c)
-			if report == nil {
+			if term == refused {
 				return b.refuse(ctx, c.name, wait)
 			}
 			b.admitted.Add(1)
-			b.o.Hook.tell(ctx, Event{Kind: EventAdmitted, Layer: layerBreaker, Name: c.name})
-			result := errFailure // a panic, or runtime.Goexit
+			if b.o.Hook != nil {
+				b.o.Hook.tell(ctx, Event{Kind: EventAdmitted, Layer: layerBreaker, Name: c.name})
+			}
+			result := failed // a panic, or runtime.Goexit
 			defer func() {
-				report(result)
+				c.leave(term, result)
 				b.announce(ctx, c)
 			}()
 			err := next(ctx, d)
@@ -265,29 +208,6 @@ func (b *Breaker) Middleware() worker.Middleware {
 	}
 }
 
-// allow returns how to report the result, or nil and when it is worth asking again.
-func (c *circuit) allow(b *Breaker) (report func(error), wait time.Duration) {
-	c.mu.Lock()
-	forced := c.forced
-	c.mu.Unlock()
-	switch forced {
-	case StateClosed:
-		return func(error) {}, 0
-	case StateOpen:
-		return nil, min(b.o.Open, b.o.MaxPark)
-	}
-	report, err := c.cb.Allow()
-	if err == nil {
-		return report, 0
-	}
-	if errors.Is(err, gobreaker.ErrTooManyRequests) { // the probes are on their way
-		return nil, min(max(b.o.Open/10, 100*time.Millisecond), time.Second)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return nil, max(time.Until(c.since.Add(b.o.Open)), 0) + time.Millisecond
-}
-
 func (b *Breaker) refuse(ctx context.Context, name string, wait time.Duration) error {
 	b.refused.Add(1)
 	b.o.Hook.tell(ctx, Event{Kind: EventOpen, Layer: layerBreaker, Name: name, After: wait})
@@ -295,32 +215,32 @@ func (b *Breaker) refuse(ctx context.Context, name string, wait time.Duration) e
 	return r.decide(b.o.OnOpen, atMost(wait+rand.N(wait/10+1), b.o.MaxPark))
 }
 
-// judge says what a result means for the breaker: nil, errFailure or errNotCounted.
-func (b *Breaker) judge(ctx context.Context, err error) error {
+// judge says what a result means for the breaker.
+func (b *Breaker) judge(ctx context.Context, err error) result {
 	if err == nil {
-		return nil
+		return succeeded
 	}
 	if refusedBy(err) != "" {
-		return errNotCounted
+		return uncounted
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, worker.ErrStopping) || errors.Is(cause, ferry.ErrLeaseLost) ||
 		errors.Is(cause, ErrLost) {
-		return errNotCounted
+		return uncounted
 	}
 	if b.o.IsFailure != nil {
 		if b.o.IsFailure(err) {
-			return errFailure
+			return failed
 		}
-		return errNotCounted
+		return uncounted
 	}
 	var answered *StatusError
 	switch class := ClassOf(err); {
 	case class == ClassTransient:
-		return errFailure
+		return failed
 	case class == ClassFatal && errors.As(err, &answered):
-		return nil // it is well enough to say no
+		return succeeded // it is well enough to say no
 	}
-	return errNotCounted
+	return uncounted
 }
 
 // Stats count what the breakers did in this process.

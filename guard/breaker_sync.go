@@ -84,14 +84,6 @@ func (s *breakerSync) wanted(name string) State {
 	return s.forced[name]
 }
 
-func (c *circuit) force(state State) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.forced != state {
-		c.forced = state
-	}
-}
-
 // Status returns the state of the breakers in this process, at most 1,000 of them; those that are not closed first.
 func (b *Breaker) Status() []BreakerStatus {
 	b.mu.RLock()
@@ -113,13 +105,12 @@ func (b *Breaker) Status() []BreakerStatus {
 }
 
 func (c *circuit) status(instance string) BreakerStatus {
-	c.cb.State() // an open one whose time is over becomes half open when it is asked
-	n := c.cb.Counts()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.turn() // an open one whose time is over becomes half open when it is asked
 	s := BreakerStatus{
-		Name: c.name, Instance: instance, State: c.state, Since: c.since, Seen: time.Now(), Requests: int(n.Requests),
-		Failures: int(n.TotalFailures), InARow: int(n.ConsecutiveFailures), Successes: int(n.TotalSuccesses),
+		Name: c.name, Instance: instance, State: c.state, Since: c.since, Seen: time.Now(), Requests: c.counts.requests,
+		Failures: c.counts.failures, InARow: c.counts.failuresInARow, Successes: c.counts.successes,
 	}
 	if c.forced != "" {
 		s.State, s.Forced = c.forced, true

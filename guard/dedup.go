@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
@@ -67,9 +68,6 @@ func NewDedup(s Store, o DedupOptions) (*Dedup, error) {
 		return nil, driver.NewError(driver.ErrInvalid, fmt.Sprintf("dedup %q: lease %v", o.Name, o.Lease),
 			"use 1s or more", nil)
 	}
-	if o.ID == nil {
-		o.ID = ByDedupID
-	}
 	if o.Window == 0 {
 		o.Window = day
 	}
@@ -83,12 +81,19 @@ func NewDedup(s Store, o DedupOptions) (*Dedup, error) {
 func (l *Dedup) Middleware() worker.Middleware {
 	return func(next worker.Handler) worker.Handler {
 		return func(ctx context.Context, d *ferry.Delivery) error {
-			r := store.MarkRequest{Name: l.o.Name, ID: bounded(l.o.ID(d)), Lease: l.o.Lease, Window: l.o.Window}
-			if r.ID == "" {
-				return next(ctx, d)
+			r := store.MarkRequest{Name: l.o.Name, Lease: l.o.Lease, Window: l.o.Window}
+			var asked time.Time // for a lease, of which a store in this process has none
+			if !l.digest(&r, d) {
+				if r.ID = l.id(d); r.ID == "" {
+					return next(ctx, d)
+				}
+				if l.outage.instant {
+					r.Digest() // once for all its calls
+				} else {
+					asked = time.Now()
+				}
 			}
-			asked := time.Now()
-			m, wait, err := l.begin(ctx, r)
+			m, wait, err := l.begin(ctx, &r, d)
 			switch {
 			case err != nil && l.o.FailOpen:
 				return next(ctx, d)
@@ -108,13 +113,39 @@ func (l *Dedup) Middleware() worker.Middleware {
 	}
 }
 
-func (l *Dedup) begin(ctx context.Context, r store.MarkRequest) (m store.Mark, wait time.Duration, err error) {
+func (l *Dedup) id(d *ferry.Delivery) string {
+	if l.o.ID == nil {
+		return bounded(ByDedupID(d))
+	}
+	return bounded(l.o.ID(d))
+}
+
+// digest sets the digest of what ByDedupID says, without its text, if that is enough.
+func (l *Dedup) digest(r *store.MarkRequest, d *ferry.Delivery) bool {
+	const longest = 128 // of what bounded leaves as it is
+	if !l.outage.instant || l.o.ID != nil || len(d.DedupID) > longest || len(d.ID) > longest ||
+		!utf8.ValidString(d.DedupID) || !utf8.ValidString(d.ID) || len(d.Topic)+len(d.Group) > longest {
+		return false
+	}
+	if d.DedupID != "" {
+		r.DigestOf(d.Topic, "/", d.Group, "/d/", d.DedupID)
+	} else {
+		r.DigestOf(d.Topic, "/", d.Group, "/i/", d.ID)
+	}
+	return true
+}
+
+func (l *Dedup) begin(ctx context.Context, r *store.MarkRequest, d *ferry.Delivery) (m store.Mark,
+	wait time.Duration, err error) {
 	wait, ok := l.outage.may()
 	if err = errStoreDown; ok {
 		bounded, cancel := l.outage.bounded(ctx)
-		m, err = l.store.Begin(bounded, r)
+		m, err = l.store.Begin(bounded, *r)
 		cancel()
 		wait = l.outage.learn(err)
+	}
+	if !m.Ours && r.ID == "" {
+		r.ID = l.id(d) // there is something to tell of it
 	}
 	if err != nil {
 		l.failures.Add(1)

@@ -29,7 +29,7 @@ func (d *dirStore) Return(ctx context.Context, t store.Take, ticket uint64) erro
 // Acquire implements store.Slots. Slots in this process are held until they are released.
 func (d *dirStore) Acquire(ctx context.Context, r store.SlotRequest) (s store.Slot, err error) {
 	err = d.do(ctx, func(l *ledger, _ time.Time) (err error) {
-		s, err = l.acquire(r)
+		s, err = l.slots.acquire(r)
 		return err
 	})
 	return s, err
@@ -38,7 +38,7 @@ func (d *dirStore) Acquire(ctx context.Context, r store.SlotRequest) (s store.Sl
 // Release implements store.Slots.
 func (d *dirStore) Release(ctx context.Context, r store.SlotRequest) error {
 	return d.do(ctx, func(l *ledger, _ time.Time) error {
-		l.release(r)
+		l.slots.release(r)
 		return nil
 	})
 }
@@ -46,7 +46,7 @@ func (d *dirStore) Release(ctx context.Context, r store.SlotRequest) error {
 // Begin implements store.Marks.
 func (d *dirStore) Begin(ctx context.Context, r store.MarkRequest) (m store.Mark, err error) {
 	err = d.do(ctx, func(l *ledger, now time.Time) (err error) {
-		m, err = l.begin(now, r)
+		m, err = l.marks.begin(r.Digest(), r.Token, func() time.Duration { return now.Sub(l.epoch) })
 		return err
 	})
 	return m, err
@@ -55,7 +55,7 @@ func (d *dirStore) Begin(ctx context.Context, r store.MarkRequest) (m store.Mark
 // Complete implements store.Marks. The mark is on disk when it returns.
 func (d *dirStore) Complete(ctx context.Context, r store.MarkRequest) error {
 	return d.do(ctx, func(l *ledger, now time.Time) error {
-		l.complete(now, r)
+		l.complete(now, &r)
 		return nil
 	})
 }
@@ -63,7 +63,7 @@ func (d *dirStore) Complete(ctx context.Context, r store.MarkRequest) error {
 // Abort implements store.Marks.
 func (d *dirStore) Abort(ctx context.Context, r store.MarkRequest) error {
 	return d.do(ctx, func(l *ledger, _ time.Time) error {
-		l.abort(r)
+		l.marks.abort(r.Digest(), r.Token)
 		return nil
 	})
 }

@@ -43,7 +43,7 @@ func (l *ledger) replay(now time.Time, e entry) {
 		delete(l.recorded, id{e.Limit, e.Key})
 	}
 	if k, ok := parseDigest(e.Mark); ok && now.Before(e.Done) {
-		l.done(k, e.Done)
+		l.marks.complete(k, now.Sub(l.epoch), e.Done.Sub(l.epoch))
 	}
 	if r := e.Rule; r != nil {
 		l.rules[store.RuleName(r.Limit, r.Group)] = r
@@ -73,7 +73,7 @@ func (l *ledger) snapshot(now time.Time) []entry {
 			all = append(all, entry{Limit: k.limit, Key: k.key, Record: &r})
 		}
 	}
-	for k, m := range l.marks {
+	for k, m := range l.marks.of {
 		if m.token == 0 && !m.over(now.Sub(l.epoch)) {
 			all = append(all, entry{Mark: k.String(), Done: l.epoch.Add(m.until)})
 		}

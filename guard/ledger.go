@@ -10,7 +10,8 @@ import (
 	"github.com/ferrymq/ferry/guard/store"
 )
 
-// ledger is a store in this process, without locks: the stores around it lock. Every method is given the time.
+// ledger is a store in this process, without locks: the stores around it lock. Its slots and its marks have nothing to
+// do with the rest, nor with each other, and may have locks of their own. Every method is given the time.
 type ledger struct {
 	epoch    time.Time
 	maxKeys  int
@@ -19,11 +20,8 @@ type ledger struct {
 	debt     int             // of looks for idle accounts, in 1/64
 	swept    time.Time       // when all were looked at because there was no room
 
-	slots map[id]*slotSet
-	spare []*slotSet // empty ones
-	marks map[digest]mark
-	fades []fade // marks of what was done, by when that was
-	token uint64
+	slots slots
+	marks marks
 
 	rules   map[string]*SharedRule // by store.RuleName
 	audit   []Change               // oldest first
@@ -77,13 +75,16 @@ func newLedger(now time.Time, maxKeys int) *ledger {
 	}
 	return &ledger{
 		epoch: now.Add(-time.Second), maxKeys: maxKeys, accounts: map[id]*account{}, recorded: map[id]*account{},
-		slots: map[id]*slotSet{}, marks: map[digest]mark{}, rules: map[string]*SharedRule{},
-		forced: map[string]State{}, reports: map[string][]BreakerStatus{},
+		rules: map[string]*SharedRule{}, forced: map[string]State{}, reports: map[string][]BreakerStatus{},
+		slots: slots{most: maxKeys, of: map[id]*slotSet{}}, marks: marks{most: maxKeys, of: map[digest]mark{}},
 	}
 }
 
 // now is the time by the monotonic clock alone, which is quicker to read and never jumps.
-func (l *ledger) now() time.Time { return l.epoch.Add(time.Since(l.epoch)) }
+func (l *ledger) now() time.Time { return l.epoch.Add(l.at()) }
+
+// at is now, as a time of the ledger.
+func (l *ledger) at() time.Duration { return time.Since(l.epoch) }
 
 // answer is what one item of a Take says.
 type answer struct {
@@ -179,6 +180,9 @@ func (acc *account) judge(now time.Time, at time.Duration, rule *Rule) answer {
 		}
 		return answer{after: 1 + time.Duration(missing*float64(rule.Window)/float64(rule.Limit)), rule: rule}
 	}
+	if acc.window.n < rule.Limit { // also with those that have left the window meanwhile
+		return answer{ok: true, rule: rule}
+	}
 	n, first := acc.window.after(at - rule.Window)
 	if n < rule.Limit {
 		return answer{ok: true, rule: rule}
@@ -224,8 +228,8 @@ func (acc *account) count(at time.Duration, rule *Rule) {
 		return
 	case rule.Burst > 0:
 		acc.tokens, acc.filled = acc.level(at, rule)-1, at
-		acc.expires = max(acc.expires,
-			at+time.Duration((float64(rule.Burst)-acc.tokens)*float64(rule.Window)/float64(rule.Limit))+1)
+		full := time.Duration((float64(rule.Burst) - acc.tokens) * float64(rule.Window) / float64(rule.Limit))
+		acc.expires = max(acc.expires, at+max(full+1, time.Second)) // a busy key is not forgotten between two messages
 	default:
 		acc.window.forget(at - rule.Window)
 		acc.window.add(at)

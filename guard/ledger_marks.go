@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -14,22 +13,18 @@ import (
 //
 // There may be a million of them, so nothing here has a pointer: the garbage collector need not look at them.
 
-// digest stands for the name of a layer and an id: half of a SHA-256, so that no two are alike, whoever chooses the
-// ids.
-type digest [16]byte
+// digest stands for the name of a layer and an id.
+type digest = store.Digest
 
-func digestOf(r *store.MarkRequest) (d digest) {
-	var room [320]byte
-	text := append(room[:0], r.Name...)
-	text = append(text, 0)
-	text = append(text, r.ID...)
-	sum := sha256.Sum256(text)
-	return digest(sum[:len(d)])
+// marks of work in this process.
+type marks struct {
+	most  int
+	of    map[digest]mark
+	fades []fade // marks of what was done, by when that was
+	token uint64
 }
 
-func (d digest) String() string { return hex.EncodeToString(d[:]) }
-
-// parseDigest reads what String wrote.
+// parseDigest reads what its String wrote.
 func parseDigest(s string) (d digest, ok bool) {
 	b, err := hex.DecodeString(s)
 	if err != nil || len(b) != len(d) {
@@ -52,74 +47,89 @@ type fade struct {
 	until time.Duration
 }
 
-// fade forgets marks whose time is over. Those of longer windows may hold up others for a while.
-func (l *ledger) fade(at time.Duration) {
-	for len(l.fades) > 0 && at >= l.fades[0].until {
-		if m, ok := l.marks[l.fades[0].of]; ok && m.over(at) {
-			delete(l.marks, l.fades[0].of)
+// fadeAtOnce is how many marks are forgotten together. Each is somewhere else in memory, and the processor waits for
+// many at once no longer than for one.
+const fadeAtOnce = 64
+
+// fade forgets marks whose time is over, as soon as there are enough. Those of longer windows may hold up others for a
+// while.
+func (s *marks) fade(at time.Duration) {
+	for len(s.fades) >= fadeAtOnce && allOver(s.fades[:fadeAtOnce], at) {
+		for _, f := range s.fades[:fadeAtOnce] {
+			if m, ok := s.of[f.of]; ok && m.over(at) {
+				delete(s.of, f.of)
+			}
 		}
-		l.fades = l.fades[1:]
+		s.fades = s.fades[fadeAtOnce:]
 	}
+}
+
+// allOver begins with the last, which nearly always is the last to be over.
+func allOver(fades []fade, at time.Duration) bool {
+	for i := len(fades) - 1; i >= 0; i-- {
+		if at < fades[i].until {
+			return false
+		}
+	}
+	return true
 }
 
 // forget makes room: what was done first is forgotten before its time. Refusing what is new would stop all work until
 // the first window ends, which may be days.
-func (l *ledger) forget() bool {
-	for len(l.fades) > 0 {
-		first := l.fades[0]
-		l.fades = l.fades[1:]
-		if m, ok := l.marks[first.of]; ok && m.over(first.until) {
-			delete(l.marks, first.of)
+func (s *marks) forget() bool {
+	for len(s.fades) > 0 {
+		first := s.fades[0]
+		s.fades = s.fades[1:]
+		if m, ok := s.of[first.of]; ok && m.over(first.until) {
+			delete(s.of, first.of)
 			return true
 		}
 	}
 	return false
 }
 
-func (l *ledger) begin(now time.Time, r store.MarkRequest) (store.Mark, error) {
-	at := now.Sub(l.epoch)
-	l.fade(at)
-	k := digestOf(&r)
-	m, known := l.marks[k]
+// begin asks for the time only where a mark is known: most work is new.
+func (s *marks) begin(k digest, token uint64, at func() time.Duration) (store.Mark, error) {
+	m, known := s.of[k]
 	switch {
-	case !known || m.over(at):
+	case !known:
+	case m.token == 0 && m.over(at()):
 	case m.token == 0:
 		return store.Mark{Done: true}, nil
-	case m.token == r.Token:
-		return store.Mark{Ours: true, Token: r.Token}, nil
+	case m.token == token:
+		return store.Mark{Ours: true, Token: token}, nil
 	default:
 		return store.Mark{}, nil
 	}
-	for !known && len(l.marks) >= l.maxKeys {
-		if !l.forget() {
-			return store.Mark{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d ids is under way already", l.maxKeys),
+	for !known && len(s.of) >= s.most {
+		if !s.forget() {
+			return store.Mark{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d ids is under way already", s.most),
 				"raise MaxKeys", nil)
 		}
 	}
-	l.token++
-	l.marks[k] = mark{token: l.token}
-	return store.Mark{Ours: true, Token: l.token}, nil
+	s.token++
+	s.of[k] = mark{token: s.token}
+	return store.Mark{Ours: true, Token: s.token}, nil
 }
 
-func (l *ledger) complete(now time.Time, r store.MarkRequest) {
-	until := now.Add(r.Window)
-	k := digestOf(&r)
-	l.done(k, until)
+// complete marks work as done until a time, and forgets what is over.
+func (s *marks) complete(k digest, at, until time.Duration) {
+	s.fade(at)
+	s.of[k] = mark{until: until}
+	s.fades = append(s.fades, fade{k, until})
+}
+
+// complete marks work as done, and has it kept.
+func (l *ledger) complete(now time.Time, r *store.MarkRequest) {
+	at, k := now.Sub(l.epoch), r.Digest()
+	l.marks.complete(k, at, at+r.Window)
 	if l.keep != nil {
-		l.keep(entry{Mark: k.String(), Done: until})
+		l.keep(entry{Mark: k.String(), Done: now.Add(r.Window)})
 	}
 }
 
-// done notes that the work of a digest is done, until a time.
-func (l *ledger) done(k digest, until time.Time) {
-	m := mark{until: until.Sub(l.epoch)}
-	l.marks[k] = m
-	l.fades = append(l.fades, fade{k, m.until})
-}
-
-func (l *ledger) abort(r store.MarkRequest) {
-	k := digestOf(&r)
-	if m, ok := l.marks[k]; ok && m.token != 0 && m.token == r.Token {
-		delete(l.marks, k)
+func (s *marks) abort(k digest, token uint64) {
+	if m, ok := s.of[k]; ok && m.token != 0 && m.token == token {
+		delete(s.of, k)
 	}
 }

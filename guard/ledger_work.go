@@ -8,56 +8,70 @@ import (
 	"github.com/ferrymq/ferry/guard/store"
 )
 
-// Slots of work in this process. They end with it, so they need no lease.
+// slots of work in this process. They end with it, so they need no lease.
+type slots struct {
+	most  int // keys
+	of    map[id]*slotSet
+	idle  int // of them nobody holds a slot
+	token uint64
+}
 
 // slotSet is the slots of one key that are held.
 type slotSet struct{ tokens []uint64 }
 
-func (l *ledger) acquire(r store.SlotRequest) (store.Slot, error) {
+// maxIdleSlots is of how many keys without work the place is kept: to make it anew for each message costs more than all
+// the rest of a slot.
+const maxIdleSlots = 1024
+
+func (s *slots) acquire(r store.SlotRequest) (store.Slot, error) {
 	k := id{r.Limit, r.Key}
-	held := l.slots[k]
+	set := s.of[k]
 	switch {
-	case held == nil && len(l.slots) >= l.maxKeys:
-		return store.Slot{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d keys is under way already", l.maxKeys),
+	case set == nil && len(s.of)-s.idle >= s.most:
+		return store.Slot{}, driver.NewError(driver.ErrFull, fmt.Sprintf("work of %d keys is under way already", s.most),
 			"raise MaxKeys", nil)
-	case held == nil:
-		held = l.newSlotSet()
-		l.slots[k] = held
-	case r.Token != 0 && slices.Contains(held.tokens, r.Token):
+	case set == nil:
+		set = new(slotSet)
+		s.of[k] = set
+	case len(set.tokens) == 0:
+		s.idle--
+	case r.Token != 0 && slices.Contains(set.tokens, r.Token):
 		return store.Slot{Held: true, Token: r.Token}, nil
-	case len(held.tokens) >= r.Max:
+	case len(set.tokens) >= r.Max:
 		return store.Slot{}, nil
 	}
-	l.token++
-	held.tokens = append(held.tokens, l.token)
-	return store.Slot{Held: true, Token: l.token}, nil
+	s.token++
+	set.tokens = append(set.tokens, s.token)
+	return store.Slot{Held: true, Token: s.token}, nil
 }
 
-func (l *ledger) release(r store.SlotRequest) {
+func (s *slots) release(r store.SlotRequest) {
 	k := id{r.Limit, r.Key}
-	held := l.slots[k]
-	if held == nil {
+	set := s.of[k]
+	if set == nil {
 		return
 	}
-	if i := slices.Index(held.tokens, r.Token); i >= 0 {
-		last := len(held.tokens) - 1
-		held.tokens[i] = held.tokens[last]
-		held.tokens = held.tokens[:last]
+	i := slices.Index(set.tokens, r.Token)
+	if i < 0 {
+		return
 	}
-	if len(held.tokens) == 0 {
-		delete(l.slots, k)
-		if len(l.spare) < 1024 {
-			l.spare = append(l.spare, held)
-		}
+	last := len(set.tokens) - 1
+	set.tokens[i] = set.tokens[last]
+	set.tokens = set.tokens[:last]
+	if last > 0 {
+		return
+	}
+	if s.idle++; s.idle > maxIdleSlots {
+		s.forgetIdle()
 	}
 }
 
-func (l *ledger) newSlotSet() *slotSet {
-	n := len(l.spare)
-	if n == 0 {
-		return new(slotSet)
+// forgetIdle forgets the keys without work: those that come again soon are few among so many.
+func (s *slots) forgetIdle() {
+	for k, set := range s.of {
+		if len(set.tokens) == 0 {
+			delete(s.of, k)
+		}
 	}
-	s := l.spare[n-1]
-	l.spare = l.spare[:n-1]
-	return s
+	s.idle = 0
 }

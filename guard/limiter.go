@@ -52,6 +52,7 @@ type Limiter struct {
 	limits []*limit
 	outage *outage
 	pacer  pacer
+	spare  sync.Pool // of *[]store.Item, for a store that keeps none
 	counters
 }
 
@@ -207,8 +208,8 @@ func (l *Limiter) rule(ctx context.Context, one *limit, key string) (group strin
 // requestOf is the request of a message that a worker has. One that waited for others of its key is paced: after a
 // refusal a key goes on at an even pace, or the windows of keys that were refused together would open together for
 // ever.
-func (l *Limiter) requestOf(ctx context.Context, d *ferry.Delivery) store.Take {
-	t := l.request(ctx, d.Message)
+func (l *Limiter) requestOf(ctx context.Context, d *ferry.Delivery, items []store.Item) store.Take {
+	t := l.request(ctx, d.Message, items)
 	t.Age = d.ClaimedAt.Sub(d.PublishedAt)
 	if !l.pacer.used.Load() || d.Cause == driver.CauseReleased { // who comes back has waited for its turn
 		return t
@@ -222,8 +223,19 @@ func (l *Limiter) requestOf(ctx context.Context, d *ferry.Delivery) store.Take {
 
 func lineOf(item *store.Item) id { return id{item.Limit, item.Key} }
 
-func (l *Limiter) request(ctx context.Context, m *ferry.Message) store.Take {
-	t := store.Take{ID: m.ID, Items: make([]store.Item, len(l.limits))}
+// room returns room for the items of a request. What came of it goes back into spare, if the store keeps nothing of it.
+func (l *Limiter) room() *[]store.Item {
+	if l.outage.instant {
+		if items, ok := l.spare.Get().(*[]store.Item); ok {
+			return items
+		}
+	}
+	items := make([]store.Item, len(l.limits))
+	return &items
+}
+
+func (l *Limiter) request(ctx context.Context, m *ferry.Message, items []store.Item) store.Take {
+	t := store.Take{ID: m.ID, Items: items}
 	for i, one := range l.limits {
 		key := bounded(one.key(m))
 		group, rule := l.rule(ctx, one, key)
@@ -236,7 +248,11 @@ func (l *Limiter) request(ctx context.Context, m *ferry.Message) store.Take {
 func (l *Limiter) Middleware() worker.Middleware {
 	return func(next worker.Handler) worker.Handler {
 		return func(ctx context.Context, d *ferry.Delivery) error {
-			t := l.requestOf(ctx, d)
+			items := l.room()
+			if l.outage.instant {
+				defer l.spare.Put(items)
+			}
+			t := l.requestOf(ctx, d, *items)
 			v, wait, err := l.ask(ctx, t)
 			switch {
 			case err != nil && l.o.FailOpen:
@@ -297,6 +313,10 @@ func (l *Limiter) ask(ctx context.Context, t store.Take) (v Verdict, wait time.D
 }
 
 func (l *Limiter) tell(ctx context.Context, t *store.Take, v *Verdict, err error) {
+	if err == nil && v.Admitted && l.o.Hook == nil {
+		l.admitted.Add(1)
+		return
+	}
 	e := Event{Layer: layerLimit, Name: t.Items[v.Item].Limit, Key: t.Items[v.Item].Key, ID: t.ID,
 		After: v.After, Err: err}
 	switch {
@@ -326,7 +346,7 @@ func (l *Limiter) tell(ctx context.Context, t *store.Take, v *Verdict, err error
 // Allow asks whether a message may pass, and counts it. The error is a *Refusal that says when to try again. It serves
 // programs without a worker.
 func (l *Limiter) Allow(ctx context.Context, m *ferry.Message) error {
-	t := l.request(ctx, m)
+	t := l.request(ctx, m, *l.room())
 	v, wait, err := l.ask(ctx, t)
 	switch {
 	case err != nil && l.o.FailOpen:
@@ -350,7 +370,7 @@ func (l *Limiter) Authorize(ctx context.Context, a ferry.Access) error {
 
 // Check tells whether a message would pass now, and counts nothing.
 func (l *Limiter) Check(ctx context.Context, m *ferry.Message) error {
-	t := l.request(ctx, m)
+	t := l.request(ctx, m, *l.room())
 	t.Peek = true
 	v, err := l.store.Take(ctx, t)
 	switch {

@@ -18,7 +18,9 @@ type MemoryOptions struct {
 
 // memoryStore is a store inside this process. Everything in it ends with the process.
 type memoryStore struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // of all but the slots and the marks
+	slots  sync.Mutex
+	marks  sync.Mutex
 	ledger *ledger
 }
 
@@ -47,39 +49,43 @@ func (m *memoryStore) Return(_ context.Context, t store.Take, ticket uint64) err
 
 // Acquire implements store.Slots. Slots in this process are held until they are released.
 func (m *memoryStore) Acquire(_ context.Context, r store.SlotRequest) (store.Slot, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.ledger.acquire(r)
+	m.slots.Lock()
+	defer m.slots.Unlock()
+	return m.ledger.slots.acquire(r)
 }
 
 // Release implements store.Slots.
 func (m *memoryStore) Release(_ context.Context, r store.SlotRequest) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ledger.release(r)
+	m.slots.Lock()
+	defer m.slots.Unlock()
+	m.ledger.slots.release(r)
 	return nil
 }
 
 // Begin implements store.Marks.
 func (m *memoryStore) Begin(_ context.Context, r store.MarkRequest) (store.Mark, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.ledger.begin(m.ledger.now(), r)
+	k := r.Digest()
+	m.marks.Lock()
+	defer m.marks.Unlock()
+	return m.ledger.marks.begin(k, r.Token, m.ledger.at)
 }
 
 // Complete implements store.Marks.
 func (m *memoryStore) Complete(_ context.Context, r store.MarkRequest) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ledger.complete(m.ledger.now(), r)
+	k := r.Digest()
+	m.marks.Lock()
+	defer m.marks.Unlock()
+	at := m.ledger.at()
+	m.ledger.marks.complete(k, at, at+r.Window)
 	return nil
 }
 
 // Abort implements store.Marks.
 func (m *memoryStore) Abort(_ context.Context, r store.MarkRequest) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ledger.abort(r)
+	k := r.Digest()
+	m.marks.Lock()
+	defer m.marks.Unlock()
+	m.ledger.marks.abort(k, r.Token)
 	return nil
 }
 

@@ -9,7 +9,15 @@ type ring struct {
 	n     int
 }
 
-func (r *ring) at(i int) time.Duration { return r.times[(r.first+i)%len(r.times)] }
+func (r *ring) at(i int) time.Duration { return r.times[r.place(i)] }
+
+// place is where the time i is. It may be one behind the last.
+func (r *ring) place(i int) int {
+	if i += r.first; i >= len(r.times) {
+		i -= len(r.times)
+	}
+	return i
+}
 
 // forget drops times up to and including the cut.
 func (r *ring) forget(cut time.Duration) {
@@ -42,7 +50,7 @@ func (r *ring) add(t time.Duration) {
 		}
 		r.times, r.first = grown, 0
 	}
-	r.times[(r.first+r.n)%len(r.times)] = t
+	r.times[r.place(r.n)] = t
 	r.n++
 }
 
@@ -54,7 +62,7 @@ func (r *ring) remove(t time.Duration) bool {
 			return false
 		case at == t:
 			for ; i+1 < r.n; i++ {
-				r.times[(r.first+i)%len(r.times)] = r.at(i + 1)
+				r.times[r.place(i)] = r.at(i + 1)
 			}
 			r.n--
 			return true

@@ -66,7 +66,6 @@ var Licences = map[string]string{
 	"github.com/redis/go-redis/v9":                                    "BSD-2-Clause",
 	"github.com/rivo/uniseg":                                          "MIT",
 	"github.com/rogpeppe/go-internal":                                 "BSD-3-Clause",
-	"github.com/sony/gobreaker/v2":                                    "MIT",
 	"github.com/spf13/cobra":                                          "Apache-2.0",
 	"github.com/spf13/pflag":                                          "BSD-3-Clause",
 	"github.com/twmb/avro":                                            "MIT",

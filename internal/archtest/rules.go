@@ -155,7 +155,6 @@ var Light = []struct{ Packages, Links []string }{
 	},
 	{
 		Packages: []string{"guard"}, // the Redis store is guard/redis
-		Links:    []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
 		Packages: []string{"auth"},
