@@ -68,11 +68,11 @@ func FuzzDecode(f *testing.F) {}
 		parse("a_test.go", []byte("package ferry\nfunc ExamplePublish() {}\n")),
 	}
 	const good = "| L3 | late | `drivertest:late-settle` | now |\n" +
-		"| R15 | stop | `worker.TestStop`, `drivertest:history` | now, redis |\n" +
+		"| R15 | stop | `worker.TestStop`, `drivertest:history` | now |\n" +
 		"| L5 | inside | `worker.TestInside` `worker.FuzzDecode` `ferry.ExamplePublish` `drivertest:expiry-once` | now |\n"
 	tests := []struct{ name, table, broken string }{
 		{"complete", good, ""},
-		{"later", good + "| L6 | later | `kafka.TestLater` | kafka |\n", ""},
+		{"later", good + "| L6 | later | `kafka.TestLater` | kafka |\n", `status "kafka"`},
 		{"missing test", good + "| L6 | x | `worker.TestGone` | now |\n", "L6: the test worker.TestGone does not exist"},
 		{"missing case", good + "| L6 | x | `drivertest:gone` | now |\n", "L6: the test drivertest:gone does not exist"},
 		{"a function that is no case", good + "| L6 | x | `drivertest:lateSettle` | now |\n",
