@@ -160,7 +160,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "given-up-at-once", Bug: "an error of the client costs a member what it holds, although it still is one",
-			Edits: edit("internal/consumer/member", "m.lose(ctx, cl, lost[m.mainName])", "m.drop(lost[m.mainName])"),
+			Edits: edit("internal/consumer/assign", "\tif ours {\n", "\tif ours && ctx == nil {\n"),
 			Check: testKafka("TestGivenUpByMistake"),
 		},
 		{
@@ -213,6 +213,12 @@ func kafkaMutants() []Mutant {
 			Name: "vouched-by-rebalance", Bug: "answers in a rebalance are good for a session, however long it lasts",
 			Edits: edit("internal/consumer/vouch", "end.Before(until)", "end.IsZero()"),
 			Check: testKafkaPart("consumer", "TestVouchedInARebalance"),
+		},
+		{
+			Name: "old-member-heard", Bug: "a member is heard of although its client joins as another, and the group waits " +
+				"for it",
+			Edits: edit("internal/consumer/vouch", "now != old && old != \"\" {", "now != old && ctx == nil {"),
+			Check: testKafka("TestJoinsAnew"),
 		},
 	}
 }

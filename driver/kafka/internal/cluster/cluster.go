@@ -105,6 +105,16 @@ func (d *Cluster) ClientOptions(more ...kgo.Opt) []kgo.Opt {
 	return append(opts, more...)
 }
 
+// LookAround lets a client see which brokers there are: what it has asked of one that is not among them it gives up. It
+// does not wait for long, since the one that is asked may be gone itself; the next call asks another.
+func LookAround(ctx context.Context, cl *kgo.Client) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest() // kadm would answer with what the client knows
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	_, _ = req.RequestWith(ctx, cl)
+}
+
 // IsClosed reports whether the driver is closed.
 func (d *Cluster) IsClosed() bool {
 	d.mu.Lock()

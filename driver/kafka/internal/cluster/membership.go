@@ -83,13 +83,24 @@ func (d *Cluster) Expel(ctx context.Context, group string) error {
 	if err != nil {
 		return d.Unreached("reading the members of "+group, err)
 	}
+	var ids []string
+	for _, m := range found[group].Members {
+		ids = append(ids, m.MemberID)
+	}
+	return d.Remove(ctx, group, ids...)
+}
+
+// Remove makes members leave a group. Who has gone already is no error.
+func (d *Cluster) Remove(ctx context.Context, group string, ids ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, d.Settings.Session)
+	defer cancel()
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Group = group
-	for _, m := range found[group].Members {
+	for _, id := range ids {
 		x := kmsg.NewLeaveGroupRequestMember()
-		x.MemberID, x.Reason = m.MemberID, Text("the group is reset")
+		x.MemberID, x.Reason = id, Text("removed by another process, or before it joins anew")
 		req.Members = append(req.Members, x)
 	}
-	_, err = req.RequestWith(ctx, d.Client)
-	return d.Unreached("making the members of "+group+" leave", err) // who has gone already is no error
+	_, err := req.RequestWith(ctx, d.Client)
+	return d.Unreached("making members of "+group+" leave", err)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -116,10 +117,7 @@ func (t *Table) Close() {
 		return
 	}
 	t.closed = true
-	var ps []int32
-	for p := range t.next {
-		ps = append(ps, p)
-	}
+	ps := slices.Collect(maps.Keys(t.next))
 	close(t.moved)
 	t.mu.Unlock()
 	t.d.following.Lock()
@@ -258,10 +256,7 @@ func (t *Table) Get(key string) *kgo.Record {
 // All returns the rows, oldest first.
 func (t *Table) All() []*kgo.Record {
 	t.mu.Lock()
-	rows := make([]*kgo.Record, 0, len(t.rows))
-	for _, r := range t.rows {
-		rows = append(rows, r)
-	}
+	rows := slices.Collect(maps.Values(t.rows))
 	t.mu.Unlock()
 	slices.SortFunc(rows, func(a, b *kgo.Record) int {
 		if n := a.Timestamp.Compare(b.Timestamp); n != 0 {

@@ -14,7 +14,8 @@ import (
 )
 
 // assigned is told what a rebalance brings. It is loaded by assign.
-func (m *member) assigned(cl *kgo.Client, ids []int32) {
+func (m *member) assigned(_ context.Context, cl *kgo.Client, got map[string][]int32) {
+	ids := got[m.mainName]
 	m.NoteGeneration(cl)
 	m.d.registry.EndOpen(m.ctx, m.d.cluster.GroupID(m.topic.Name, m.group), ids)
 	defer m.askSoon() // how long ago the coordinator answered is not known
@@ -98,7 +99,8 @@ func (m *member) own(ctx context.Context, id int32, at kgo.EpochOffset) error {
 }
 
 // revoke lets the holders of deliveries finish, then commits. It returns when the partitions may go to others.
-func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
+func (m *member) revoke(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
+	ids := lost[m.mainName]
 	if len(ids) == 0 {
 		return
 	}
@@ -124,7 +126,8 @@ func (m *member) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
 
 // lose is told that kgo gives partitions up, for whatever went wrong: it may be that a connection broke at the wrong
 // moment. As long as the coordinator does not say that we are no member they are ours, and go in order.
-func (m *member) lose(ctx context.Context, cl *kgo.Client, ids []int32) {
+func (m *member) lose(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
+	ids := lost[m.mainName]
 	m.mu.Lock()
 	m.stopHanding(ids)
 	m.mu.Unlock()
@@ -135,7 +138,7 @@ func (m *member) lose(ctx context.Context, cl *kgo.Client, ids []int32) {
 	ours := m.vouched(time.Now())
 	m.mu.Unlock()
 	if ours {
-		m.revoke(ctx, cl, ids)
+		m.revoke(ctx, cl, lost)
 	} else {
 		m.drop(ids)
 	}

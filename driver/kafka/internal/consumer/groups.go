@@ -2,6 +2,8 @@ package consumer
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
@@ -66,11 +68,7 @@ func (d *Groups) joinDelays() {
 func (d *Groups) all() []*member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	members := make([]*member, 0, len(d.members))
-	for _, m := range d.members {
-		members = append(members, m)
-	}
-	return members
+	return slices.Collect(maps.Values(d.members))
 }
 
 // LeaveAll leaves every group.

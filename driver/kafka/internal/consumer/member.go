@@ -82,26 +82,19 @@ func (m *member) join() error {
 		// never skip what is unread
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.SessionTimeout(m.d.cluster.Settings.Session), kgo.HeartbeatInterval(m.d.cluster.Settings.Heartbeat()),
-		kgo.RebalanceTimeout(cluster.Rebalance), kgo.MetadataMaxAge(cluster.LookEvery), kgo.FetchMaxWait(2*cluster.FetchWait),
+		// the next coordinator begins with a session for everybody; whether our partitions are ours, vouched decides
+		kgo.RetryTimeout(cluster.StorePatience), kgo.RebalanceTimeout(cluster.Rebalance),
+		kgo.MetadataMaxAge(cluster.LookEvery), kgo.FetchMaxWait(2*cluster.FetchWait),
 		kgo.FetchMaxBytes(16<<20),
 		kgo.OnOffsetsFetched(m.OffsetsFetched), kgo.AdjustFetchOffsetsFn(m.assign),
-		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client,
-			got map[string][]int32) {
-			m.assigned(cl, got[m.mainName])
-		}),
-		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
-			m.revoke(ctx, cl, lost[m.mainName])
-		}),
-		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client,
-			lost map[string][]int32) {
-			m.lose(ctx, cl, lost[m.mainName])
-		}),
+		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoke), kgo.OnPartitionsLost(m.lose),
 	)...)
 	if err != nil {
 		return driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
 	}
-	m.tasks.Add(6)
+	m.tasks.Add(7)
 	go m.keepVouched(m.ctx)
+	go m.keepLooking(m.ctx)
 	go m.saver.keepSaving(m.ctx)
 	go m.poll(m.ctx)
 	go m.executor.obey(m.ctx)
@@ -213,10 +206,7 @@ func (m *member) leave(ctx context.Context) {
 		s.giveUp()
 		notices = append(notices, s.lastNotices(time.Now())...)
 	}
-	var ps []*partition
-	for _, p := range m.parts {
-		ps = append(ps, p)
-	}
+	ps, ids := slices.Collect(maps.Values(m.parts)), slices.Collect(maps.Keys(m.parts))
 	m.mu.Unlock()
 	m.saver.tell(ctx, notices)
 	m.awaitSettling(ctx, ps)
@@ -226,10 +216,6 @@ func (m *member) leave(ctx context.Context) {
 		m.cl.CloseAllowingRebalance()
 	}
 	m.tasks.Wait()
-	var ids []int32
-	for _, p := range ps {
-		ids = append(ids, p.id)
-	}
 	m.drop(ids)
 }
 

@@ -31,11 +31,35 @@ func (m *member) keepVouched(ctx context.Context) {
 		case <-tick.C:
 		case <-m.unsure:
 		}
+		// Whoever is told that it is no member joins anew, under another id. That may have been said by a coordinator that
+		// was replaced, and did not know it yet: at the next one the group waits for the old member while it is heard of.
+		old, _ := m.Known()
+		if now, _ := m.cl.GroupMetadata(); now != old && old != "" {
+			m.disown()
+			_ = m.d.cluster.Remove(ctx, m.d.cluster.GroupID(m.topic.Name, m.group), old) // again with the next tick
+			continue
+		}
 		if m.askVouched(ctx) != nil {
 			m.NoteGeneration(m.cl) // a rebalance may have brought another one
 			if errors.Is(m.askVouched(ctx), kerr.UnknownMemberID) {
 				m.disown()
 			}
+		}
+	}
+}
+
+// keepLooking lets our clients see which brokers there are while the coordinator does not answer. One that stands still
+// keeps its connections, and their requests, until they time out; but soon the others give it up, and then our clients
+// do so, too, and find the next coordinator.
+func (m *member) keepLooking(ctx context.Context) {
+	defer m.tasks.Done()
+	for cluster.Pause(ctx, m.d.cluster.Settings.Session/6) == nil {
+		m.mu.Lock()
+		heard := m.vouched(time.Now().Add(m.d.cluster.Settings.Session / 2))
+		m.mu.Unlock()
+		if !heard {
+			cluster.LookAround(ctx, m.d.cluster.Client)
+			cluster.LookAround(ctx, m.cl)
 		}
 	}
 }

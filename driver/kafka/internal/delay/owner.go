@@ -149,19 +149,8 @@ func (d *Delays) newFirer(ctx context.Context) (*firer, error) {
 		kgo.MaxConcurrentFetches(2),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnOffsetsFetched(w.OffsetsFetched), kgo.AdjustFetchOffsetsFn(w.assign),
-		kgo.OnPartitionsAssigned(func(ctx context.Context, cl *kgo.Client,
-			got map[string][]int32) {
-			w.assigned(ctx, cl, got[name])
-		}),
-		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client,
-			ps map[string][]int32) {
-			w.revoke(ctx, cl, ps[name])
-		}),
-		// the commit is refused if we are no member
-		kgo.OnPartitionsLost(func(ctx context.Context, cl *kgo.Client,
-			ps map[string][]int32) {
-			w.revoke(ctx, cl, ps[name])
-		}))...)
+		// of what is lost the commit is refused if we are no member
+		kgo.OnPartitionsAssigned(w.assigned), kgo.OnPartitionsRevoked(w.revoke), kgo.OnPartitionsLost(w.revoke))...)
 	if err != nil {
 		w.heldRows.Close()
 		return nil, err
@@ -188,9 +177,9 @@ func (w *firer) close() {
 }
 
 // assigned is told what a rebalance brings, before the offsets are read. It is loaded by assign.
-func (w *firer) assigned(ctx context.Context, cl *kgo.Client, ids []int32) {
+func (w *firer) assigned(ctx context.Context, cl *kgo.Client, got map[string][]int32) {
 	w.NoteGeneration(cl)
-	w.d.registry.EndOpen(ctx, w.d.cluster.DelayTopic(), ids)
+	w.d.registry.EndOpen(ctx, w.d.cluster.DelayTopic(), got[w.d.cluster.DelayTopic()])
 }
 
 // assign takes over partitions where their last owner left off.
@@ -223,7 +212,8 @@ func (w *firer) assign(ctx context.Context, from map[string]map[int32]kgo.Offset
 	return from, nil
 }
 
-func (w *firer) revoke(ctx context.Context, cl *kgo.Client, ids []int32) {
+func (w *firer) revoke(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
+	ids := lost[w.d.cluster.DelayTopic()]
 	w.NoteGeneration(cl)
 	ctx, cancel := context.WithTimeout(ctx, cluster.DrainFor)
 	defer cancel()
@@ -278,15 +268,10 @@ func (w *firer) forget(ids []int32) (forgotten []*tierPartition) {
 
 // forgetLost removes the timers of partitions that are lost.
 func (w *firer) forgetLost() {
-	kept := w.timers[:0]
+	w.timers = slices.DeleteFunc(w.timers, func(x *Delayed) bool { return x.p.lost })
 	w.bytes = 0
 	for _, x := range w.timers {
-		if !x.p.lost {
-			kept = append(kept, x)
-			w.bytes += x.size()
-		}
+		w.bytes += x.size()
 	}
-	clear(w.timers[len(kept):])
-	w.timers = kept
 	heap.Init(&w.timers)
 }
