@@ -9,10 +9,7 @@ import (
 
 // Audit looks at the unsettled messages of every group. Counts are estimates here, so that they are not compared.
 func (d *Driver) Audit(ctx context.Context, topic string, _ bool) (driver.AuditReport, error) {
-	if err := driver.CheckName("topic", topic); err != nil {
-		return driver.AuditReport{}, err
-	}
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.topic(ctx, driver.CheckName("topic", topic), topic)
 	if err != nil {
 		return driver.AuditReport{}, err
 	}

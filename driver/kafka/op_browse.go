@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
@@ -31,7 +30,7 @@ func (d *Driver) browse(ctx context.Context, q driver.Query) (driver.Page, error
 	}
 	switch q.State {
 	case driver.StateDead:
-		if err := d.checkGroup(t, q.Group); err != nil {
+		if _, err := d.registry.Group(t.Name, q.Group); err != nil {
 			return driver.Page{}, err
 		}
 		x, err := d.registry.DeadLetters(ctx, t)
@@ -69,11 +68,9 @@ func (d *Driver) browse(ctx context.Context, q driver.Query) (driver.Page, error
 
 func (d *Driver) inState(ctx context.Context, t *registry.TopicState, group string,
 	state driver.State) ([]consumer.Found, error) {
-	if err := d.checkGroup(t, group); err != nil {
-		return nil, err
-	}
 	if state == driver.StateDone {
-		return nil, nil
+		_, err := d.registry.Group(t.Name, group)
+		return nil, err
 	}
 	vs, err := d.groups.Look(ctx, t, group)
 	if err != nil {
@@ -81,15 +78,6 @@ func (d *Driver) inState(ctx context.Context, t *registry.TopicState, group stri
 	}
 	defer vs.Close()
 	return vs.Entries(func(it *consumer.Item) bool { return it.EntryState() == state }), nil
-}
-
-// checkGroup refuses to browse a group that does not exist.
-func (d *Driver) checkGroup(t *registry.TopicState, group string) error {
-	var row registry.GroupRow
-	if !d.registry.Row(registry.GroupKey(t.Name, group), &row) {
-		return cluster.ErrNoGroup(t.Name, group)
-	}
-	return nil
 }
 
 // invalidPage is a page of the broken records of a topic. Groups without consumers are looked through first: whoever

@@ -16,10 +16,7 @@ import (
 
 // Get returns a message as every group sees it.
 func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry, error) {
-	if err := target.Check(); err != nil {
-		return nil, err
-	}
-	t, err := d.registry.Existing(ctx, target.Topic)
+	t, err := d.topic(ctx, target.Check(), target.Topic)
 	if err != nil {
 		return nil, err
 	}
@@ -38,16 +35,12 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 
 // getDue returns a message that has been due, as every group sees it.
 func (d *Driver) getDue(ctx context.Context, t *registry.TopicState, target driver.Target) ([]driver.Entry, error) {
-	var row registry.GroupRow
-	if target.Group != "" && !d.registry.Row(registry.GroupKey(t.Name, target.Group), &row) {
-		return nil, cluster.ErrNoGroup(t.Name, target.Group)
+	groups, err := d.scope(t, target.Group)
+	if err != nil {
+		return nil, err
 	}
 	var out []driver.Entry
-	var err error
-	for _, g := range d.registry.GroupsOf(t.Name) {
-		if target.Group != "" && target.Group != g {
-			continue
-		}
+	for _, g := range groups {
 		es, err := d.getIn(ctx, t, g, target)
 		if err != nil {
 			return nil, err

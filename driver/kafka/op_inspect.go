@@ -33,10 +33,7 @@ func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInf
 
 // Stats estimates from offsets, the retry logs and what this process has seen.
 func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, error) {
-	if err := driver.CheckName("topic", topic); err != nil {
-		return driver.TopicStats{}, err
-	}
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.topic(ctx, driver.CheckName("topic", topic), topic)
 	if err != nil {
 		return driver.TopicStats{}, err
 	}
@@ -84,8 +81,7 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 
 func (d *Driver) groupStats(ctx context.Context, t *registry.TopicState, group string,
 	ends map[int32]int64) (driver.GroupStats, error) {
-	var row registry.GroupRow
-	d.registry.Row(registry.GroupKey(t.Name, group), &row)
+	row, _ := d.registry.Group(t.Name, group) // listed a moment ago
 	gs := driver.GroupStats{Group: group, Order: row.Order, Paused: row.Paused}
 	dead, err := d.registry.DeadLetters(ctx, t)
 	if err != nil {

@@ -61,12 +61,8 @@ func (d *letterBox) changeLetters(ctx context.Context, all []request) (rest []re
 // changeBatch is changeLetters for letters of one group that go to one group. What it cannot look up is left to others
 // too: they say why.
 func (d *letterBox) changeBatch(ctx context.Context, topic, group, to string, all []request) (rest []request) {
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.group(ctx, nil, topic, group)
 	if err != nil {
-		return all
-	}
-	var row registry.GroupRow
-	if !d.registry.Row(registry.GroupKey(topic, group), &row) {
 		return all
 	}
 	targets := make([]driver.Target, len(all))

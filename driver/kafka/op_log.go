@@ -12,10 +12,7 @@ var _ driver.Log = (*Driver)(nil)
 // Partitions tells of each partition of a topic what it holds, and how far each group has come in it: of our own as it
 // is, of others as their owners said with their last commit.
 func (d *Driver) Partitions(ctx context.Context, topic string) ([]driver.Partition, error) {
-	if err := driver.CheckName("topic", topic); err != nil {
-		return nil, err
-	}
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.topic(ctx, driver.CheckName("topic", topic), topic)
 	if err != nil {
 		return nil, err
 	}

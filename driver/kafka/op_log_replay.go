@@ -19,14 +19,8 @@ const replayAtOnce = 500
 // may be repeated: what it has added and is not settled is not added again.
 func (d *Driver) Replay(ctx context.Context, topic, group string, o driver.ReplayOptions) (driver.ResetReport, error) {
 	report := driver.ResetReport{}
-	if err := o.Check(topic, group); err != nil {
-		return report, err
-	}
-	t, err := d.registry.Existing(ctx, topic)
-	if err != nil {
-		return report, err
-	}
-	if err := d.checkGroup(t, group); err != nil || d.registry.RowOf(t).Config.Keep <= 0 {
+	t, err := d.group(ctx, o.Check(topic, group), topic, group)
+	if err != nil || d.registry.RowOf(t).Config.Keep <= 0 {
 		return report, err
 	}
 	if o.From.From == driver.FromEnd {

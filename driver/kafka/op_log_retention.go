@@ -8,13 +8,10 @@ import (
 
 // Retain refuses every bound but none: Kafka itself would remove what groups have not settled, uncounted.
 func (d *Driver) Retain(ctx context.Context, topic string, r driver.Retention) error {
-	if err := driver.CheckName("topic", topic); err != nil {
-		return err
-	}
 	if err := r.Check(); err != nil {
 		return err
 	}
-	if _, err := d.registry.Existing(ctx, topic); err != nil {
+	if _, err := d.Retention(ctx, topic); err != nil {
 		return err
 	}
 	if r != (driver.Retention{}) {
@@ -25,10 +22,7 @@ func (d *Driver) Retain(ctx context.Context, topic string, r driver.Retention) e
 
 // Retention is none: what all groups have settled goes, or Keep later.
 func (d *Driver) Retention(ctx context.Context, topic string) (driver.Retention, error) {
-	if err := driver.CheckName("topic", topic); err != nil {
-		return driver.Retention{}, err
-	}
-	_, err := d.registry.Existing(ctx, topic)
+	_, err := d.topic(ctx, driver.CheckName("topic", topic), topic)
 	return driver.Retention{}, err
 }
 

@@ -9,12 +9,35 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
+// topic is one that exists. An operation on it begins with this, unless a check of its arguments has failed.
+func (d *Driver) topic(ctx context.Context, check error, topic string) (*registry.TopicState, error) {
+	if check != nil {
+		return nil, check
+	}
+	return d.registry.Existing(ctx, topic)
+}
+
+// group is the topic of a group, if both exist. An operation on the group begins with this.
+func (d *Driver) group(ctx context.Context, check error, topic, group string) (*registry.TopicState, error) {
+	t, err := d.topic(ctx, check, topic)
+	if err == nil {
+		_, err = d.registry.Group(topic, group)
+	}
+	return t, err
+}
+
+// scope is the group that is named, if it exists, or all of the topic where none is.
+func (d *Driver) scope(t *registry.TopicState, group string) ([]string, error) {
+	if group == "" {
+		return d.registry.GroupsOf(t.Name), nil
+	}
+	_, err := d.registry.Group(t.Name, group)
+	return []string{group}, err
+}
+
 // EnsureTopic creates a topic with this configuration.
 func (d *Driver) EnsureTopic(ctx context.Context, topic string, c driver.TopicConfig) error {
-	if err := checkConfig(topic, c); err != nil {
-		return err
-	}
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.topic(ctx, checkConfig(topic, c), topic)
 	if cluster.IsNotFound(err) {
 		t, err = d.registry.Ensure(ctx, topic, registry.TopicRow{Config: c})
 	}
@@ -52,10 +75,7 @@ func checkConfig(topic string, c driver.TopicConfig) error {
 
 // AlterTopic changes the configuration. The number of partitions stays: keys would change theirs.
 func (d *Driver) AlterTopic(ctx context.Context, topic string, c driver.TopicConfig) error {
-	if err := checkConfig(topic, c); err != nil {
-		return err
-	}
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.topic(ctx, checkConfig(topic, c), topic)
 	if err != nil {
 		return err
 	}
@@ -70,10 +90,7 @@ func (d *Driver) AlterTopic(ctx context.Context, topic string, c driver.TopicCon
 
 // DeleteTopic removes a topic with everything that belongs to it.
 func (d *Driver) DeleteTopic(ctx context.Context, topic string) error {
-	if err := driver.CheckName("topic", topic); err != nil {
-		return err
-	}
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.topic(ctx, driver.CheckName("topic", topic), topic)
 	if err != nil {
 		return err
 	}
@@ -125,16 +142,9 @@ func (d *Driver) EnsureGroup(ctx context.Context, topic, group string, o driver.
 
 // DeleteGroup removes a group with what it has not settled.
 func (d *Driver) DeleteGroup(ctx context.Context, topic, group string) error {
-	if err := driver.CheckGroup(topic, group); err != nil {
-		return err
-	}
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.group(ctx, driver.CheckGroup(topic, group), topic, group)
 	if err != nil {
 		return err
-	}
-	var row registry.GroupRow
-	if !d.registry.Row(registry.GroupKey(topic, group), &row) {
-		return cluster.ErrNoGroup(topic, group)
 	}
 	if err := d.groups.RefuseConsumers(ctx, topic, group); err != nil {
 		return err
@@ -155,11 +165,8 @@ func (d *Driver) DeleteGroup(ctx context.Context, topic, group string) error {
 
 // Pause stops deliveries of a topic, or of one group of it.
 func (d *Driver) Pause(ctx context.Context, topic, group string, paused bool) error {
-	if err := driver.CheckScope(topic, group); err != nil {
-		return err
-	}
 	defer d.groups.Changed() // before it returns, not a moment later
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.topic(ctx, driver.CheckScope(topic, group), topic)
 	if err != nil {
 		return err
 	}
@@ -168,9 +175,9 @@ func (d *Driver) Pause(ctx context.Context, topic, group string, paused bool) er
 		row.Paused = paused
 		return d.registry.Put(ctx, registry.TopicKey(topic), row)
 	}
-	var row registry.GroupRow
-	if !d.registry.Row(registry.GroupKey(topic, group), &row) {
-		return cluster.ErrNoGroup(topic, group)
+	row, err := d.registry.Group(topic, group)
+	if err != nil {
+		return err
 	}
 	row.Paused = paused
 	return d.registry.Put(ctx, registry.GroupKey(topic, group), row)

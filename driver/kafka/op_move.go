@@ -81,9 +81,8 @@ func (d mover) mayMove(ctx context.Context, t *registry.TopicState, m *driver.Mo
 	if m.To == "" {
 		return nil
 	}
-	var row registry.GroupRow
-	if !d.registry.Row(registry.GroupKey(t.Name, m.To), &row) {
-		return cluster.ErrNoGroup(t.Name, m.To)
+	if _, err := d.registry.Group(t.Name, m.To); err != nil {
+		return err
 	}
 	there, err := d.getIn(ctx, t, m.To, driver.Target{Topic: t.Name, ID: es[0].ID})
 	if err == nil && (len(there) > 0 || es[0].State != driver.StateDead) {

@@ -14,21 +14,16 @@ import (
 
 // Purge removes what is ready, waiting or delayed as of its start.
 func (d *Driver) Purge(ctx context.Context, topic, group string) (int, error) {
-	if err := driver.CheckScope(topic, group); err != nil {
-		return 0, err
-	}
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.topic(ctx, driver.CheckScope(topic, group), topic)
 	if err != nil {
 		return 0, err
 	}
-	groups, n := d.registry.GroupsOf(topic), 0
-	if group != "" {
-		var row registry.GroupRow
-		if !d.registry.Row(registry.GroupKey(topic, group), &row) {
-			return 0, cluster.ErrNoGroup(topic, group)
-		}
-		groups = []string{group}
-	} else {
+	groups, err := d.scope(t, group)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	if group == "" {
 		if n, err = d.delays.Purge(ctx, topic); err != nil {
 			return 0, err
 		}

@@ -13,16 +13,9 @@ import (
 // Reset makes a group start again from a position, by committing other offsets.
 func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (driver.ResetReport, error) {
 	var report driver.ResetReport
-	if err := o.Check(topic, group); err != nil {
-		return report, err
-	}
-	t, err := d.registry.Existing(ctx, topic)
+	t, err := d.group(ctx, o.Check(topic, group), topic, group)
 	if err != nil {
 		return report, err
-	}
-	var row registry.GroupRow
-	if !d.registry.Row(registry.GroupKey(topic, group), &row) {
-		return report, cluster.ErrNoGroup(topic, group)
 	}
 	busy, err := d.groups.Consumers(ctx, topic, group)
 	switch {

@@ -41,6 +41,23 @@ func (d *Cluster) ReadRange(ctx context.Context, topic string, partition int32, 
 	return d.ReadSpans(ctx, topic, map[int32][2]int64{partition: {from, to}}, use)
 }
 
+// Offsets asks where the partitions of a topic begin or end, as list says.
+func (d *Cluster) Offsets(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error),
+	topic string) (map[int32]int64, error) {
+	found, err := list(ctx, topic)
+	if err == nil {
+		err = found.Error()
+	}
+	if err != nil {
+		return nil, d.Unreached("reading offsets", err)
+	}
+	offsets := map[int32]int64{}
+	for id, o := range found[topic] {
+		offsets[id] = o.Offset
+	}
+	return offsets, nil
+}
+
 // CommittedOf reads the offsets of a group, by its name on the brokers, and their metadata.
 func (d *Cluster) CommittedOf(ctx context.Context, group, topic string) (map[int32]kadm.Offset, error) {
 	found, err := d.Admin.FetchOffsetsForTopics(ctx, group, topic)

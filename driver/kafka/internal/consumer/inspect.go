@@ -96,13 +96,11 @@ func (d *Groups) CountGroup(ctx context.Context, t *registry.TopicState, gs *dri
 // countVisit counts partitions without an owner by reading them.
 func (d *Groups) countVisit(ctx context.Context, t *registry.TopicState, gs *driver.GroupStats, ends map[int32]int64,
 	ids []int32) error {
-	var row registry.GroupRow
-	d.registry.Row(registry.GroupKey(t.Name, gs.Group), &row)
 	busy, err := d.Consumers(ctx, t.Name, gs.Group) // then a visit changes nothing
 	if err != nil {
 		return err
 	}
-	v, err := d.visit(ctx, t, gs.Group, row, ids, busy)
+	v, err := d.visit(ctx, t, gs.Group, ids, busy)
 	if err != nil {
 		return err
 	}

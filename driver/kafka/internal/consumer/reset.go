@@ -12,13 +12,11 @@ import (
 
 // SkipLogged does that in all partitions while nobody consumes.
 func (d *Groups) SkipLogged(ctx context.Context, t *registry.TopicState, group string, to map[int32]int64) error {
-	var row registry.GroupRow
-	d.registry.Row(registry.GroupKey(t.Name, group), &row)
 	ids, err := d.registry.PartitionsNow(ctx, t)
 	if err != nil {
 		return err
 	}
-	v, err := d.visit(ctx, t, group, row, ids, false)
+	v, err := d.visit(ctx, t, group, ids, false)
 	if err != nil {
 		return err
 	}

@@ -39,9 +39,8 @@ func (vs *views) Close() {
 
 // Look returns a group as it is now, with all that was published before the call, up to the window.
 func (d *Groups) Look(ctx context.Context, t *registry.TopicState, group string) (*views, error) {
-	var row registry.GroupRow
-	if !d.registry.Row(registry.GroupKey(t.Name, group), &row) {
-		return nil, cluster.ErrNoGroup(t.Name, group)
+	if _, err := d.registry.Group(t.Name, group); err != nil {
+		return nil, err
 	}
 	// Nobody of this process joins meanwhile: a visit may change what has no owner.
 	release, err := d.cluster.Single(ctx, "member/"+t.Name+"/"+group)
@@ -72,7 +71,7 @@ func (d *Groups) Look(ctx context.Context, t *registry.TopicState, group string)
 		vs.Close()
 		return nil, err
 	}
-	v, err := d.visit(ctx, t, group, row, others, busy)
+	v, err := d.visit(ctx, t, group, others, busy)
 	if err != nil {
 		vs.Close()
 		return nil, err
@@ -82,11 +81,12 @@ func (d *Groups) Look(ctx context.Context, t *registry.TopicState, group string)
 }
 
 // visit reads partitions of a group that this process does not own.
-func (d *Groups) visit(ctx context.Context, t *registry.TopicState, group string, row registry.GroupRow, ids []int32,
+func (d *Groups) visit(ctx context.Context, t *registry.TopicState, group string, ids []int32,
 	busy bool) (*view, error) {
 	if err := d.cluster.StartClock(ctx); err != nil {
 		return nil, err
 	}
+	row, _ := d.registry.Group(t.Name, group) // of one that has gone there is nothing to see
 	m := d.newMember(t, group, row.Order)
 	m.tenure, m.Generation = snapshot{watched: busy}, -1 // it commits as nobody
 	v := &view{member: m, Visit: true, Busy: busy}

@@ -25,21 +25,14 @@ func (t *TopicState) InTurn() int32 {
 
 // Extent is where the partitions of a topic begin and end, whatever is kept on purpose.
 func (d *Registry) Extent(ctx context.Context, t *TopicState) (starts, ends map[int32]int64, err error) {
-	name := d.cluster.MainTopic(t.Name)
-	found, err := d.cluster.Admin.ListStartOffsets(ctx, name)
-	if err == nil {
-		err = found.Error()
-	}
-	if err != nil {
-		return nil, nil, d.cluster.Unreached("reading offsets", err)
+	if starts, err = d.cluster.Offsets(ctx, d.cluster.Admin.ListStartOffsets, d.cluster.MainTopic(t.Name)); err != nil {
+		return nil, nil, err
 	}
 	if ends, err = d.Position(ctx, t, EndPosition); err != nil {
 		return nil, nil, err
 	}
-	starts = map[int32]int64{}
-	for id := range ends {
-		start, _ := found.Lookup(name, id)
-		starts[id] = min(start.Offset, ends[id])
+	for id, end := range ends {
+		starts[id] = min(starts[id], end)
 	}
 	return starts, ends, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -127,6 +128,14 @@ func (d *Registry) Put(ctx context.Context, key string, row any) error {
 func (d *Registry) Row(key string, row any) bool {
 	r := d.Meta.Get(key)
 	return r != nil && json.Unmarshal(r.Value, row) == nil
+}
+
+// Group is the row of a group, or ErrNotFound.
+func (d *Registry) Group(topic, group string) (row GroupRow, err error) {
+	if !d.Row(GroupKey(topic, group), &row) {
+		err = cluster.ErrNoGroup(topic, group)
+	}
+	return row, err
 }
 
 // Paused reports whether deliveries to a group are stopped.
@@ -247,8 +256,7 @@ func (d *Registry) MayStart(ctx context.Context, topic, group string, start driv
 	if err := d.Meta.Sync(ctx); err != nil { // others may have made the group, or changed Keep
 		return err
 	}
-	var row GroupRow
-	if d.Row(GroupKey(topic, group), &row) {
+	if _, err := d.Group(topic, group); err == nil {
 		return nil
 	}
 	return start.CheckKept(topic, d.RowOf(t).Config.Keep)
@@ -316,32 +324,13 @@ func (d *Registry) Position(ctx context.Context, t *TopicState, p driver.Positio
 			}
 			at = r.Timestamp
 		}
-		found, err := d.cluster.Admin.ListOffsetsAfterMilli(ctx, at.UnixMilli(), name)
-		if err == nil {
-			err = found.Error()
-		}
-		if err != nil {
-			return nil, d.cluster.Unreached("reading offsets", err)
-		}
-		offsets := map[int32]int64{}
-		for i, o := range found[name] {
-			offsets[i] = o.Offset
-		}
-		if p.From == driver.FromRef {
+		offsets, err := d.cluster.Offsets(ctx, func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
+			return d.cluster.Admin.ListOffsetsAfterMilli(ctx, at.UnixMilli(), topics...)
+		}, name)
+		if err == nil && p.From == driver.FromRef {
 			offsets[p.Ref.Partition] = int64(p.Ref.Pos) - 1
 		}
-		return offsets, nil
+		return offsets, err
 	}
-	found, err := list(ctx, name)
-	if err == nil {
-		err = found.Error()
-	}
-	if err != nil {
-		return nil, d.cluster.Unreached("reading offsets", err)
-	}
-	offsets := map[int32]int64{}
-	for i, o := range found[name] {
-		offsets[i] = o.Offset
-	}
-	return offsets, nil
+	return d.cluster.Offsets(ctx, list, name)
 }

@@ -46,21 +46,18 @@ type logKey struct {
 
 // ReadOn learns what was stored since the last look.
 func (s *LiveKeys) ReadOn(ctx context.Context, d *cluster.Cluster, topic string) error {
-	ends, err := d.Admin.ListCommittedOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := d.Offsets(ctx, d.Admin.ListCommittedOffsets, topic)
 	if err != nil {
-		return d.Unreached("reading offsets", err)
+		return err
 	}
 	spans := map[int32][2]int64{}
-	for id, end := range ends[topic] {
-		if end.Offset < s.next[id] { // it was made anew
+	for id, end := range ends {
+		if end < s.next[id] { // it was made anew
 			s.next[id] = 0
 			maps.DeleteFunc(s.live, func(k logKey, _ bool) bool { return k.partition == id })
 		}
-		if s.next[id] < end.Offset {
-			spans[id] = [2]int64{s.next[id], end.Offset}
+		if s.next[id] < end {
+			spans[id] = [2]int64{s.next[id], end}
 		}
 	}
 	if err := d.ReadSpans(ctx, topic, spans, s.note); err != nil {
