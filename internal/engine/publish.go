@@ -30,10 +30,7 @@ func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	for i := 0; i < len(msgs); {
 		n := sameTopic(msgs[i:])
 		chunkFailed, r := e.publishEach(ctx, msgs[i:i+n], rs[i:i+n], o)
-		failed = chunkFailed || failed
-		if r != nil {
-			last = r
-		}
+		failed, last = chunkFailed || failed, later(last, r)
 		i += n
 	}
 	if e.confirm(ctx, last, rs, o) && !failed {

@@ -7,6 +7,9 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
+// settleChunk bounds how many settlements one critical section applies: publishers wait for it.
+const settleChunk = 64
+
 // Settle applies each settlement as one step, in order. A cancelled context changes nothing: there is no wait.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
@@ -18,21 +21,31 @@ func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []err
 	for i := 0; i < len(ss); {
 		if len(ss[i].Emit) > 0 {
 			if errs[i] = behind.Refuse(ss[i].Delivery); errs[i] == nil {
-				last, errs[i] = s.settleAndEmit(ctx, &ss[i])
+				var r Round
+				r, errs[i] = s.settleAndEmit(ctx, &ss[i])
+				last = later(last, r)
 				behind.Note(ss[i].Delivery, errs[i])
 			}
 			i++
 			continue
 		}
 		n := 1
-		for i+n < len(ss) && len(ss[i+n].Emit) == 0 {
+		for n < settleChunk && i+n < len(ss) && len(ss[i+n].Emit) == 0 {
 			n++
 		}
-		last = s.settlePlain(ss[i:i+n], errs[i:i+n], &behind)
+		last = later(last, s.settlePlain(ss[i:i+n], errs[i:i+n], &behind))
 		i += n
 	}
 	s.confirm(ctx, last, errs)
 	return errs
+}
+
+// later returns the round to wait for after another step: that of a step that stored nothing is nil.
+func later(last, r Round) Round {
+	if r == nil {
+		return last
+	}
+	return r
 }
 
 // confirm waits until settlements survive the process. A power loss may undo the newest: they are delivered again.
