@@ -260,8 +260,8 @@ func (p *publication) check(caps *driver.Capabilities, now time.Time) error {
 		return driver.NewError(ErrInvalid, fmt.Sprintf("TTL %v ends before the scheduled time", p.msg.TTL),
 			"TTL counts from the publish: make it longer", nil)
 	}
-	if err := driver.CheckTopic(p.msg.Topic); err != nil {
-		return err
+	if driver.Reserved(p.msg.Topic) {
+		return driver.CheckTopic(p.msg.Topic)
 	}
 	return p.msg.Validate(caps.MaxBody)
 }

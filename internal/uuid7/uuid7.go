@@ -5,6 +5,7 @@
 package uuid7
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"time"
 )
@@ -24,12 +25,13 @@ func New(now time.Time) string {
 	return string(text[:])
 }
 
-// hex writes the eight digits of n.
+// hex writes the eight digits of n, all at once: each is a byte of one number.
 func hex(text []byte, n uint32) {
-	const digits = "0123456789abcdef"
-	_ = text[7]
-	for i := 7; i >= 0; i-- {
-		text[i] = digits[n&15]
-		n >>= 4
-	}
+	const each = 0x0101010101010101
+	x := uint64(n)
+	x = (x | x<<16) & 0x0000ffff0000ffff
+	x = (x | x<<8) & 0x00ff00ff00ff00ff
+	x = (x | x<<4) & 0x0f0f0f0f0f0f0f0f
+	letters := (x + 6*each) >> 4 & each
+	binary.BigEndian.PutUint64(text, x+'0'*each+letters*('a'-'0'-10))
 }

@@ -1,6 +1,7 @@
 package uuid7
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,15 @@ func TestNewIsAVersion7UUID(t *testing.T) {
 			t.Fatalf("%q was made twice", id)
 		}
 		seen[id] = true
+	}
+}
+
+func TestHexWritesEveryDigit(t *testing.T) {
+	for _, n := range []uint32{0, 0x01234567, 0x89abcdef, 0xffffffff, 0x9a9a9a9a, 0xa0f90b1c} {
+		var text [8]byte
+		if hex(text[:], n); string(text[:]) != fmt.Sprintf("%08x", n) {
+			t.Errorf("%08x is written as %s", n, text[:])
+		}
 	}
 }
 
