@@ -18,6 +18,10 @@ const (
 	patience      = time.Second
 )
 
+// fetchNear is how many deliveries are asked for at once of a broker in this process. A call costs next to nothing
+// there, and what came is handled while the next ones come, and while it is still in the processor's cache.
+const fetchNear = 128
+
 // intake is the fetcher's side of a consumer. It is guarded by engine.mu.
 type intake struct {
 	wake    *sync.Cond
@@ -88,12 +92,20 @@ func (c *consumer) awaitRoom(ctx context.Context) (n int, open context.Context, 
 		}
 		if n := c.room(); n > 0 {
 			c.ask()
-			return n, c.intake.open, true
+			return c.atOnce(n), c.intake.open, true
 		}
 		c.intake.parked = true
 		e.parked++
 		c.intake.wake.Wait()
 	}
+}
+
+// atOnce is how many deliveries one call asks for while there is room for n.
+func (c *consumer) atOnce(n int) int {
+	if c.e.caps.Local {
+		return min(n, max(fetchNear, c.batchSize))
+	}
+	return n
 }
 
 // room is how many deliveries to ask for now. Zero while less than half of what may be held is missing, so that fetches
