@@ -13,13 +13,10 @@ func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error
 	if err := s.e.stopped(); err != nil {
 		return repeat(errs, err)
 	}
-	s.t.mu.Lock()
-	now := s.e.now()
-	if s.t.ended {
-		s.t.mu.Unlock()
+	now, ok := s.lock()
+	if !ok {
 		return repeat(errs, errClosedAndLost())
 	}
-	s.t.advance(now)
 	synced := s.e.synced(driver.PublishOptions{})
 	for i, d := range ds {
 		c, err := s.living(d, now)
@@ -50,10 +47,8 @@ func fillNil(errs []error, err error) {
 
 // Drain ends Receive. Leases are per message: there is nothing else to give up.
 func (s *subscription) Drain(context.Context) error {
-	s.t.mu.Lock()
-	now := s.e.now()
-	if s.t.ended {
-		s.t.mu.Unlock()
+	now, ok := s.lock()
+	if !ok {
 		return nil
 	}
 	s.drained = true

@@ -9,46 +9,39 @@ import (
 )
 
 // EnsureTopic creates a topic with this configuration.
-func (e *Engine) EnsureTopic(ctx context.Context, topic string, c driver.TopicConfig) (err error) {
-	if err := checkConfig(topic, c); err != nil {
+func (e *Engine) EnsureTopic(ctx context.Context, topic string, c driver.TopicConfig) error {
+	return e.configure(ctx, topic, c, false)
+}
+
+// AlterTopic changes the configuration of a topic; all of it can change at any time.
+func (e *Engine) AlterTopic(ctx context.Context, topic string, c driver.TopicConfig) error {
+	return e.configure(ctx, topic, c, true)
+}
+
+// configure gives a topic its configuration: one that exists, to alter it, or else one that has no other yet.
+func (e *Engine) configure(ctx context.Context, topic string, c driver.TopicConfig, alter bool) (err error) {
+	if err := driver.CheckName("topic", topic); err != nil {
 		return err
 	}
-	now := e.now()
-	t, err := e.lock(topic, now)
+	if err := c.Check(); err != nil {
+		return err
+	}
+	now, lock := e.now(), e.lock
+	if alter {
+		lock = e.lockExisting
+	}
+	t, err := lock(topic, now)
 	if err != nil {
 		return err
 	}
 	defer func() { e.durable(ctx, t.unlock(now), &err) }()
-	if t.fixed && t.config != c {
+	if t.fixed && t.config != c && !alter {
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q is configured as %+v, not %+v", topic, t.config, c),
 			"use AlterTopic to change it", nil)
 	}
 	t.config, t.fixed = c, true
 	t.alter()
 	return nil
-}
-
-// AlterTopic changes the configuration of a topic; all of it can change at any time.
-func (e *Engine) AlterTopic(ctx context.Context, topic string, c driver.TopicConfig) (err error) {
-	if err := checkConfig(topic, c); err != nil {
-		return err
-	}
-	now := e.now()
-	t, err := e.lockExisting(topic, now)
-	if err != nil {
-		return err
-	}
-	defer func() { e.durable(ctx, t.unlock(now), &err) }()
-	t.config, t.fixed = c, true
-	t.alter()
-	return nil
-}
-
-func checkConfig(topic string, c driver.TopicConfig) error {
-	if err := driver.CheckName("topic", topic); err != nil {
-		return err
-	}
-	return c.Check()
 }
 
 // DeleteTopic removes a topic with everything in it.

@@ -100,13 +100,10 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	if err := s.e.stopped(); err != nil {
 		return repeat(errs, err)
 	}
-	s.t.mu.Lock()
-	now := s.e.now()
-	if s.t.ended {
-		s.t.mu.Unlock()
+	now, ok := s.lock()
+	if !ok {
 		return repeat(errs, refusal.Closed())
 	}
-	s.t.advance(now)
 	losses := len(s.losses)
 	for i, d := range ds {
 		c, err := s.spoken(d, now)

@@ -112,10 +112,8 @@ func (s *subscription) handOn() {
 
 // giveUp ends a wait that was cancelled. If it was woken meanwhile, somebody else gets the wake-up.
 func (s *subscription) giveUp(w *waiter) {
-	s.t.mu.Lock()
-	now := s.e.now()
-	if s.t.ended { // nothing changes any more
-		s.t.mu.Unlock()
+	now, ok := s.lock()
+	if !ok { // nothing changes any more
 		return
 	}
 	if w.queued {

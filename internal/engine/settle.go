@@ -58,14 +58,11 @@ func (s *subscription) confirm(ctx context.Context, r Round, errs []error) {
 
 // settlePlain applies settlements without follow-ups under one lock.
 func (s *subscription) settlePlain(ss []driver.Settlement, errs []error, behind *refusal.Behind) Round {
-	s.t.mu.Lock()
-	now := s.e.now()
-	if s.t.ended {
-		s.t.mu.Unlock()
+	now, ok := s.lock()
+	if !ok {
 		repeat(errs, errClosedAndLost())
 		return nil
 	}
-	s.t.advance(now)
 	for i := range ss {
 		if errs[i] = behind.Refuse(ss[i].Delivery); errs[i] == nil {
 			errs[i] = s.settle(&ss[i], now)
@@ -97,10 +94,10 @@ func (s *subscription) settleAndEmit(ctx context.Context, o *driver.Settlement) 
 	if err := o.Check(s.e.o.Capabilities.MaxBody); err != nil {
 		return nil, err
 	}
-	now := s.e.now()
-	if r, err := s.check(o.Delivery, now); err != nil { // before topics are made for the follow-ups
+	if r, err := s.check(o.Delivery); err != nil { // before topics are made for the follow-ups
 		return r, err
 	}
+	now := s.e.now()
 	entries, names, err := s.e.prepare(o.Emit, now)
 	if err != nil {
 		return nil, err
@@ -126,13 +123,11 @@ func (s *subscription) emitAndSettle(ts map[string]*topic, entries []*entry, o *
 	return s.settle(o, now)
 }
 
-func (s *subscription) check(d *driver.Delivery, now moment) (Round, error) {
-	s.t.mu.Lock()
-	if s.t.ended {
-		s.t.mu.Unlock()
+func (s *subscription) check(d *driver.Delivery) (Round, error) {
+	now, ok := s.lock()
+	if !ok {
 		return nil, errClosedAndLost()
 	}
-	s.t.advance(now)
 	_, err := s.spoken(d, now)
 	return s.t.unlock(now), err
 }

@@ -138,10 +138,8 @@ func (s *subscription) awaitSafety(ctx context.Context, safety Round, claims []c
 
 // putBack releases claims that could not be delivered, uncounted. Their causes stay: nobody has seen them.
 func (s *subscription) putBack(claims []claim) {
-	s.t.mu.Lock()
-	now := s.e.now()
-	if s.t.ended {
-		s.t.mu.Unlock()
+	now, ok := s.lock()
+	if !ok {
 		return
 	}
 	for i := range claims {
@@ -164,10 +162,8 @@ func (s *subscription) discard(claims []claim, rs []reading) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	s.t.mu.Lock()
-	now := s.e.now()
-	if s.t.ended {
-		s.t.mu.Unlock()
+	now, ok := s.lock()
+	if !ok {
 		return nil
 	}
 	for i := range claims {

@@ -81,15 +81,24 @@ func (t *topic) errOrder(g *group, o driver.Order) error {
 		"use the same order for all members, or delete the group first", nil)
 }
 
-// Close releases what is held to its old place, uncounted, and leaves the group.
-func (s *subscription) Close(ctx context.Context) error {
+// lock locks the topic and brings it up to date. It reports false if the topic has ended: then it is not locked.
+func (s *subscription) lock() (now moment, ok bool) {
 	s.t.mu.Lock()
-	now := s.e.now()
 	if s.t.ended {
 		s.t.mu.Unlock()
+		return now, false
+	}
+	now = s.e.now()
+	s.t.advance(now)
+	return now, true
+}
+
+// Close releases what is held to its old place, uncounted, and leaves the group.
+func (s *subscription) Close(ctx context.Context) error {
+	now, ok := s.lock()
+	if !ok {
 		return nil
 	}
-	s.t.advance(now)
 	s.leave(now)
 	r := s.t.unlock(now)
 	if r == nil {
