@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // census is one look at everything in a shard.
@@ -248,6 +249,6 @@ func (c *census) checkTotals() {
 		messages++
 		bytes += r.size
 	}
-	c.off("", "messages", whole(c.fields, "messages"), messages)
-	c.off("", "bytes", whole(c.fields, "bytes"), bytes)
+	c.off("", "messages", redisshell.Whole(c.fields, "messages"), messages)
+	c.off("", "bytes", redisshell.Whole(c.fields, "bytes"), bytes)
 }

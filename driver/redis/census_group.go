@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // groupCensus is one look at a group.
@@ -147,7 +148,8 @@ func (g *groupCensus) check() {
 			g.wrong("timer", "timer", member, "", "a timer belongs to nothing")
 		}
 	}
-	if whole(g.fields, "inflight") != sum(flying) || whole(g.fields, "waiting") != int64(len(waiting)) {
+	counted := func(name string) int64 { return redisshell.Whole(g.fields, name) }
+	if counted("inflight") != sum(flying) || counted("waiting") != int64(len(waiting)) {
 		g.wrong("count", "counts", "", "",
 			fmt.Sprintf("%d in flight and %d waiting, counted are %s and %s", sum(flying), len(waiting), g.fields["inflight"],
 				g.fields["waiting"]))

@@ -11,6 +11,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // view is everything that a shard knows of some messages: read by one script (lua/viewing.lua), then looked at.
@@ -205,7 +206,7 @@ func (v *view) ofGroup(seq string, i int) (driver.Entry, bool) {
 	holder, flying := g.holders[seq]
 	switch {
 	case st.letter == 'D':
-		e.State, e.Dead = driver.StateDead, v.deadLetter(&e, st, g.records[seq])
+		e.State, e.Dead = driver.StateDead, deadLetter(&e, st, g.records[seq])
 	case flying:
 		e.State, e.Instance = driver.StateInflight, holder
 	case st.letter == 'W' || st.letter == 'T':
@@ -235,19 +236,9 @@ func historyOf(s string) []driver.Failure {
 }
 
 // deadLetter puts together the record of a dead letter.
-func (v *view) deadLetter(e *driver.Entry, st state, record string) *driver.DeadLetter {
+func deadLetter(e *driver.Entry, st state, record string) *driver.DeadLetter {
 	lines := strings.SplitN(record, "\n", 3)
 	lines = append(lines, "", "")
 	ms, _ := strconv.ParseInt(lines[0], 10, 64)
-	last := driver.Failure{At: time.UnixMilli(ms)}
-	if fs, err := envelope.DecodeHistory([]byte(lines[2])); err == nil && len(fs) == 1 {
-		last.Reason, last.Error, last.Stack = fs[0].Reason, fs[0].Error, fs[0].Stack
-	} else if lines[1] == "" {
-		last.Reason, last.Error = driver.ReasonExpired, "expired before it was handled"
-	}
-	dl := &driver.DeadLetter{Message: e.Message.Clone(), History: slices.Clone(e.History), Attempts: st.failed,
-		Deliveries: st.lost + 1, Rounds: st.rounds,
-		Origin: driver.Origin{Topic: v.s.topic, Group: e.Group, Ref: e.Ref, Instance: lines[1]}}
-	dl.Bury(last)
-	return dl
+	return redisshell.DeadLetter(e, time.UnixMilli(ms), lines[1], lines[2], st.failed, st.lost, st.rounds)
 }

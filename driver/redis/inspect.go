@@ -2,12 +2,12 @@ package redis
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -62,15 +62,12 @@ func (d *Driver) infos(ctx context.Context, topics []*topic) (infos []driver.Top
 
 // Stats adds up the shards.
 func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, error) {
-	if err := driver.CheckName("topic", name); err != nil {
-		return driver.TopicStats{}, err
-	}
 	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return driver.TopicStats{}, err
 	}
 	total := driver.TopicStats{Topic: name}
-	for i, s := range t.shards {
+	for _, s := range t.shards {
 		one, err := s.stats(ctx)
 		if err != nil {
 			return driver.TopicStats{}, err
@@ -78,53 +75,9 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 		if one == nil {
 			return driver.TopicStats{}, d.gone(t)
 		}
-		if i == 0 {
-			total = *one
-			continue
-		}
-		addStats(&total, one)
+		redisshell.AddCounts(&total, *one)
 	}
-	slices.SortFunc(total.Groups, func(a, b driver.GroupStats) int {
-		if a.Group < b.Group {
-			return -1
-		}
-		return 1
-	})
 	return total, nil
-}
-
-func addStats(total, one *driver.TopicStats) {
-	total.Published += one.Published
-	total.Fanned += one.Fanned
-	total.Expired += one.Expired
-	total.Cancelled += one.Cancelled
-	total.Delayed += one.Delayed
-	total.Held += one.Held
-	total.Invalid += one.Invalid
-	total.Messages += one.Messages
-	total.Bytes += one.Bytes
-	for _, g := range one.Groups {
-		i := slices.IndexFunc(total.Groups, func(x driver.GroupStats) bool { return x.Group == g.Group })
-		if i < 0 {
-			total.Groups = append(total.Groups, g)
-			continue
-		}
-		x := &total.Groups[i]
-		x.Received += g.Received
-		x.Acked += g.Acked
-		x.Dropped += g.Dropped
-		x.Expired += g.Expired
-		x.Cancelled += g.Cancelled
-		x.Ready += g.Ready
-		x.Inflight += g.Inflight
-		x.Waiting += g.Waiting
-		x.Dead += g.Dead
-		x.Redelivered += g.Redelivered
-		x.Retried += g.Retried
-		x.Died += g.Died
-		x.Oldest = max(x.Oldest, g.Oldest)
-		x.Consumers = max(x.Consumers, g.Consumers) // a member is in every shard
-	}
 }
 
 // stats reads all counters of a shard at one moment. It returns nil when the shard does not exist.
@@ -135,7 +88,7 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 		if err != nil {
 			return nil, err
 		}
-		now, f := serverTime(reply.Texts(0)), pairs(reply.Texts(1))
+		now, f := serverTime(reply.Texts(0)), reply.List(1).Map()
 		if len(f) == 0 {
 			return nil, nil
 		}
@@ -143,11 +96,8 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 			s.learn(f["epoch"], f["groups"])
 			continue
 		}
-		st := &driver.TopicStats{Topic: s.topic, Paused: f["paused"] == "1", Published: number(f, "published"),
-			Fanned:  number(f, "fanned"),
-			Expired: number(f, "expired"), Cancelled: number(f, "cancelled"), Messages: int64(number(f, "messages")),
-			Bytes:   int64(number(f, "bytes")),
-			Delayed: reply.Integer(2), Held: reply.Integer(3), Invalid: reply.Integer(4)}
+		st := redisshell.TopicCounts(s.topic, f)
+		st.Delayed, st.Held, st.Invalid = reply.Integer(2), reply.Integer(3), reply.Integer(4)
 		for i, name := range g.names {
 			one, err := s.groupStats(ctx, name, g.keys[topicKeys+i*groupKeys:], reply.List(5+i), now)
 			if err != nil {
@@ -155,7 +105,7 @@ func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
 			}
 			st.Groups = append(st.Groups, one)
 		}
-		return st, nil
+		return &st, nil
 	}
 	return nil, driver.NewError(driver.ErrNotApplied, "the groups of the topic keep changing", "try again", nil)
 }
@@ -174,18 +124,13 @@ func (s *shard) statsKeys(g *groups) []string {
 // groupStats makes the statistics of one group of its part of the answer.
 func (s *shard) groupStats(ctx context.Context, name string, keys []string, part redisconn.Reply,
 	now time.Time) (driver.GroupStats, error) {
-	f := pairs(part.Texts(0))
-	g := driver.GroupStats{Group: name, Paused: f["paused"] == "1", Received: number(f, "received"),
-		Acked:   number(f, "acked"),
-		Dropped: number(f, "dropped"), Expired: number(f, "expired"), Cancelled: number(f, "cancelled"),
-		Inflight: int64(number(f, "inflight")), Waiting: int64(number(f, "waiting")), Dead: part.Integer(1),
-		Redelivered: number(f, "redelivered"),
-		Retried:     number(f, "retried"), Died: number(f, "graves")}
+	f := part.List(0).Map()
+	g := redisshell.GroupCounts(name, f, int64(redisshell.Counted(f, "inflight")),
+		int64(redisshell.Counted(f, "waiting")), part.Integer(1))
 	if f["o"] == "1" {
 		g.Order = driver.Relaxed
 	}
-	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - g.Inflight - g.Waiting - g.Dead
-	for _, until := range pairs(part.Texts(2)) {
+	for _, until := range part.List(2).Map() {
 		if score, err := strconv.ParseFloat(until, 64); err == nil && score > float64(now.UnixMilli()) {
 			g.Consumers++
 		}
@@ -211,18 +156,4 @@ func serverTime(parts []string) time.Time {
 	seconds, _ := strconv.ParseInt(parts[0], 10, 64)
 	micros, _ := strconv.ParseInt(parts[1], 10, 64)
 	return time.Unix(seconds, micros*1000)
-}
-
-// pairs returns a flat list of names and values as a map.
-func pairs(flat []string) map[string]string {
-	m := make(map[string]string, len(flat)/2)
-	for i := 0; i+1 < len(flat); i += 2 {
-		m[flat[i]] = flat[i+1]
-	}
-	return m
-}
-
-func number(fields map[string]string, name string) uint64 {
-	n, _ := strconv.ParseInt(fields[name], 10, 64)
-	return uint64(max(0, n))
 }

@@ -13,14 +13,9 @@ import (
 // configOf reads the configuration of a topic.
 func configOf(f map[string]string) driver.TopicConfig {
 	partitions, _ := strconv.Atoi(f["partitions"])
-	shards := max(1, int(number(f, "shards")))
-	return driver.TopicConfig{MaxMessages: whole(f, "all_messages"), MaxBytes: whole(f, "all_bytes"),
+	shards := max(1, int(redisshell.Whole(f, "shards")))
+	return driver.TopicConfig{MaxMessages: redisshell.Whole(f, "all_messages"), MaxBytes: redisshell.Whole(f, "all_bytes"),
 		ExpiredDead: f["expired_dead"] == "1", Partitions: min(partitions, shards)}
-}
-
-func whole(f map[string]string, name string) int64 {
-	n, _ := strconv.ParseInt(f[name], 10, 64)
-	return n
 }
 
 // fieldsOf writes the configuration of a topic. A bound is divided among the shards, rounded up.
@@ -199,9 +194,6 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 
 // DeleteTopic removes a topic with everything in it.
 func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
-	if err := driver.CheckName("topic", name); err != nil {
-		return err
-	}
 	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err

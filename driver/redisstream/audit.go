@@ -18,9 +18,6 @@ const auditTries = 3
 // Audit looks at every message of a topic, some in each call of a script, and repairs what is wrong with it in the same
 // step. The counts of a partition are compared only if they did not change while it was looked at.
 func (d *Driver) Audit(ctx context.Context, name string, fix bool) (driver.AuditReport, error) {
-	if err := driver.CheckName("topic", name); err != nil {
-		return driver.AuditReport{}, err
-	}
 	report := driver.AuditReport{Topic: name}
 	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
@@ -76,11 +73,11 @@ func (a *auditing) run(ctx context.Context) error {
 				driver.Problem{Kind: p.Text(0), Group: p.Text(1), ID: p.Text(2), Text: p.Text(3), Fixed: p.Text(4) == "1"})
 			a.quiet = a.quiet && p.Text(4) != "1" // what is found changes with it
 		}
-		for what, n := range mapOf(r.List(3)) {
+		for what, n := range r.List(3).Map() {
 			k, _ := strconv.ParseInt(n, 10, 64)
 			a.found[what] += k
 		}
-		counted := mapOf(r.List(5))
+		counted := r.List(5).Map()
 		a.quiet = a.quiet && (a.counted == nil || maps.Equal(a.counted, counted))
 		a.counted = counted
 		return nil

@@ -1,7 +1,6 @@
 package redisstream
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // decode reads the fields of an entry, and tells their size. One that another program added has no version and needs no
@@ -113,7 +113,8 @@ func (p *partition) entry(v redisconn.Reply) driver.Entry {
 	}
 	if e.State == driver.StateDead {
 		rounds, _ := strconv.Atoi(v.Text(5))
-		e.Dead = deadLetter(&e, failed, lost, rounds, v.List(12))
+		died := v.List(12) // when, where and why
+		e.Dead = redisshell.DeadLetter(&e, wall(died.Text(0)), died.Text(1), died.Text(2), failed, lost, rounds)
 	}
 	return e
 }
@@ -144,19 +145,4 @@ func historyOf(l redisconn.Reply) []driver.Failure {
 		all = append(all, fs[0])
 	}
 	return all
-}
-
-// deadLetter puts together a dead letter: its record is when, where and why it died.
-func deadLetter(e *driver.Entry, failed, lost, rounds int, record redisconn.Reply) *driver.DeadLetter {
-	last := driver.Failure{At: wall(record.Text(0))}
-	if fs, err := envelope.DecodeHistory([]byte(record.Text(2))); err == nil && len(fs) == 1 {
-		last.Reason, last.Error, last.Stack = fs[0].Reason, fs[0].Error, fs[0].Stack
-	} else if record.Text(1) == "" {
-		last.Reason, last.Error = driver.ReasonExpired, "expired before it was handled"
-	}
-	dl := &driver.DeadLetter{Message: e.Message.Clone(), History: slices.Clone(e.History), Attempts: failed,
-		Deliveries: lost + 1, Rounds: rounds,
-		Origin: driver.Origin{Topic: e.Topic, Group: e.Group, Ref: e.Ref, Instance: record.Text(1)}}
-	dl.Bury(last)
-	return dl
 }

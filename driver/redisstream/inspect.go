@@ -2,7 +2,6 @@ package redisstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,12 +24,12 @@ func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInf
 	}
 	infos := make([]driver.TopicInfo, 0, len(names))
 	for _, name := range names {
-		t, err := d.topics.Existing(ctx, name)
-		if errors.Is(err, driver.ErrNotFound) {
-			continue
-		}
+		t, err := d.topics.Lookup(ctx, name)
 		if err != nil {
 			return nil, err
+		}
+		if t == nil {
+			continue
 		}
 		reply, err := t.parts[0].run(ctx, &d.scripts.stats)
 		if err != nil {
@@ -39,7 +38,7 @@ func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInf
 		if reply.Text(0) != "ok" {
 			continue
 		}
-		f := mapOf(reply.List(1))
+		f := reply.List(1).Map()
 		info := driver.TopicInfo{Topic: name, Config: configOf(f), Paused: f["paused"] == "1"}
 		for _, g := range reply.List(3) {
 			group := redisconn.ReplyOf(g)
@@ -51,25 +50,8 @@ func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInf
 	return infos, nil
 }
 
-// mapOf reads an answer to HGETALL.
-func mapOf(l redisconn.Reply) map[string]string {
-	m := make(map[string]string, len(l)/2)
-	for i := 0; i+1 < len(l); i += 2 {
-		m[l.Text(i)] = l.Text(i + 1)
-	}
-	return m
-}
-
-func whole(f map[string]string, name string) int64 {
-	n, _ := strconv.ParseInt(f[name], 10, 64)
-	return n
-}
-
 // Stats adds up the counts of all partitions.
 func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, error) {
-	if err := driver.CheckName("topic", name); err != nil {
-		return driver.TopicStats{}, err
-	}
 	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return driver.TopicStats{}, err
@@ -78,62 +60,27 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 	if err != nil {
 		return driver.TopicStats{}, err
 	}
-	st := driver.TopicStats{Topic: name}
-	groups := map[string]*driver.GroupStats{}
-	members := map[string]map[string]bool{}
+	total := driver.TopicStats{Topic: name}
 	for _, reply := range replies {
-		f, waits := mapOf(reply.List(1)), reply.List(2)
-		st.Paused = st.Paused || f["paused"] == "1"
-		st.Published += uint64(whole(f, "published"))
-		st.Fanned += uint64(whole(f, "fanned"))
-		st.Expired += uint64(whole(f, "expired"))
-		st.Cancelled += uint64(whole(f, "cancelled"))
-		st.Messages += whole(f, "messages")
-		st.Bytes += whole(f, "bytes")
-		for i, to := range []*int64{&st.Delayed, &st.Held, &st.Invalid} {
-			*to += waits.Number(i)
-		}
-		for _, x := range reply.List(3) {
-			item := redisconn.ReplyOf(x)
-			g := groups[item.Text(0)]
-			if g == nil {
-				g = &driver.GroupStats{Group: item.Text(0)}
-				groups[g.Group], members[g.Group] = g, map[string]bool{}
-			}
-			addGroup(g, item, members[g.Group])
-		}
+		redisshell.AddCounts(&total, countsOf(name, reply))
 	}
-	for _, g := range groups {
-		g.Consumers = len(members[g.Group])
-		st.Groups = append(st.Groups, *g)
-	}
-	slices.SortFunc(st.Groups, func(a, b driver.GroupStats) int { return strings.Compare(a.Group, b.Group) })
-	return st, nil
+	return total, nil
 }
 
-// addGroup adds what a partition counts for a group.
-func addGroup(g *driver.GroupStats, item redisconn.Reply, members map[string]bool) {
-	f := mapOf(item.List(2))
-	if item.Text(1) == "1" {
-		g.Order = driver.Relaxed
+// countsOf reads what lua/stats.lua counts in a partition.
+func countsOf(topic string, reply redisconn.Reply) driver.TopicStats {
+	st, waits := redisshell.TopicCounts(topic, reply.List(1).Map()), reply.List(2)
+	st.Delayed, st.Held, st.Invalid = waits.Number(0), waits.Number(1), waits.Number(2)
+	for _, x := range reply.List(3) {
+		item := redisconn.ReplyOf(x)
+		g := redisshell.GroupCounts(item.Text(0), item.List(2).Map(), item.Number(3), item.Number(4), item.Number(5))
+		if item.Text(1) == "1" {
+			g.Order = driver.Relaxed
+		}
+		g.Consumers, g.Oldest = len(item.List(6)), time.Duration(item.Number(7))*time.Millisecond
+		st.Groups = append(st.Groups, g)
 	}
-	g.Paused = g.Paused || f["paused"] == "1"
-	g.Received += uint64(whole(f, "received"))
-	g.Acked += uint64(whole(f, "acked"))
-	g.Dropped += uint64(whole(f, "dropped"))
-	g.Expired += uint64(whole(f, "expired"))
-	g.Cancelled += uint64(whole(f, "cancelled"))
-	g.Redelivered += uint64(whole(f, "redelivered"))
-	g.Retried += uint64(whole(f, "retried"))
-	g.Died += uint64(whole(f, "graves"))
-	g.Inflight += item.Number(3)
-	g.Waiting += item.Number(4)
-	g.Dead += item.Number(5)
-	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - g.Inflight - g.Waiting - g.Dead
-	for _, m := range item.Texts(6) {
-		members[m] = true
-	}
-	g.Oldest = max(g.Oldest, time.Duration(item.Number(7))*time.Millisecond)
+	return st
 }
 
 // Get returns a message as every group sees it.
@@ -147,13 +94,9 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 	}
 	var entries []driver.Entry
 	for _, p := range t.partsOf(target) {
-		reply, err := p.run(ctx, &d.scripts.get, target.Group, placeText(target))
+		reply, err := d.in(ctx, t, p, &d.scripts.get, target.Group, target.Group, placeText(target))
 		if err != nil {
 			return nil, err
-		}
-		if reply.Text(0) == "stale" {
-			d.topics.Forget(t)
-			return nil, errNoTopic(t.name)
 		}
 		for _, v := range reply.List(1) {
 			item := redisconn.ReplyOf(v)
@@ -242,18 +185,6 @@ func cursorOf(q driver.Query, parts int) (at int, rest string, err error) {
 // isScore tells whether a text is the score of a member of a sorted set.
 func isScore(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
 
-// browsable says why there is nothing to list.
-func (d *Driver) browsable(t *topic, q driver.Query, reply redisconn.Reply) error {
-	switch reply.Text(0) {
-	case "stale":
-		d.topics.Forget(t)
-		return errNoTopic(t.name)
-	case "missing":
-		return t.noGroup(q.Group, reply.Texts(1))
-	}
-	return nil
-}
-
 func (d *Driver) browse(ctx context.Context, t *topic, q driver.Query, letter string, at int,
 	rest string) (driver.Page, error) {
 	page := driver.Page{}
@@ -264,11 +195,8 @@ func (d *Driver) browse(ctx context.Context, t *topic, q driver.Query, letter st
 			return page, nil
 		}
 		p := t.parts[at]
-		reply, err := p.run(ctx, &d.scripts.browse, q.Group, letter, rest, limit, min(scan, 1000))
+		reply, err := d.in(ctx, t, p, &d.scripts.browse, q.Group, q.Group, letter, rest, limit, min(scan, 1000))
 		if err != nil {
-			return page, err
-		}
-		if err := d.browsable(t, q, reply); err != nil {
 			return page, err
 		}
 		for _, v := range reply.List(1) {

@@ -48,7 +48,7 @@ func (d *Driver) readLetters(ctx context.Context, t *topic, q driver.Query, all 
 			if calls[i].err != nil {
 				return calls[i].err
 			}
-			if err := d.browsable(t, q, calls[i].reply); err != nil {
+			if err := d.absent(t, q.Group, calls[i].reply); err != nil {
 				return err
 			}
 			addLetters(l, calls[i].reply)

@@ -17,9 +17,6 @@ var _ driver.Log = (*Driver)(nil)
 
 // Partitions tells of each partition of a topic what it holds, and how far each group has come in it.
 func (d *Driver) Partitions(ctx context.Context, name string) ([]driver.Partition, error) {
-	if err := driver.CheckName("topic", name); err != nil {
-		return nil, err
-	}
 	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return nil, err
@@ -74,12 +71,11 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 	}
 	for ; at < len(t.parts); at++ {
 		p := t.parts[at]
-		one := &topic{name: t.name, parts: []*partition{p}}
-		replies, err := d.each(ctx, one, &d.scripts.pending, q.Group, q.Group, q.Instance, after, q.Limit-len(page.Entries))
+		reply, err := d.in(ctx, t, p, &d.scripts.pending, q.Group, q.Group, q.Instance, after, q.Limit-len(page.Entries))
 		if err != nil {
 			return page, err
 		}
-		for _, x := range replies[0].List(1) {
+		for _, x := range reply.List(1) {
 			v := redisconn.ReplyOf(x)
 			page.Entries = append(page.Entries, p.pendingEntry(v))
 			after = v.Text(0)

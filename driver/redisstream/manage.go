@@ -14,9 +14,9 @@ import (
 
 // configOf reads the configuration of a topic.
 func configOf(f map[string]string) driver.TopicConfig {
-	return driver.TopicConfig{MaxMessages: whole(f, "all_messages"), MaxBytes: whole(f, "all_bytes"),
-		Keep:        time.Duration(whole(f, "keep_ns")),
-		ExpiredDead: f["expired_dead"] == "1", Partitions: int(whole(f, "asked"))}
+	return driver.TopicConfig{MaxMessages: redisshell.Whole(f, "all_messages"), MaxBytes: redisshell.Whole(f, "all_bytes"),
+		Keep:        time.Duration(redisshell.Whole(f, "keep_ns")),
+		ExpiredDead: f["expired_dead"] == "1", Partitions: int(redisshell.Whole(f, "asked"))}
 }
 
 // configFields writes the configuration of a topic. A bound is divided among the partitions, rounded up.
@@ -166,19 +166,18 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 // argument, and answers with the next one.
 func (d *Driver) sweep(ctx context.Context, t *topic, p *partition, s *script, group string, cursorAt int,
 	each func(reply redisconn.Reply) error, args ...any) error {
-	one, cursor := &topic{name: t.name, parts: []*partition{p}}, ""
-	for {
-		replies, err := d.each(ctx, one, s, group, append(args[:len(args):len(args)], cursor)...)
+	for cursor := ""; ; {
+		reply, err := d.in(ctx, t, p, s, group, append(args[:len(args):len(args)], cursor)...)
 		if err == nil {
-			err = membersIn(replies, "change the group")
+			err = membersIn([]redisconn.Reply{reply}, "change the group")
 		}
 		if err == nil {
-			err = each(replies[0])
+			err = each(reply)
 		}
 		if err != nil {
 			return err
 		}
-		if cursor = replies[0].Text(cursorAt); cursor == "" {
+		if cursor = reply.Text(cursorAt); cursor == "" {
 			return nil
 		}
 	}
@@ -196,9 +195,6 @@ func membersIn(replies []redisconn.Reply, what string) error {
 
 // DeleteTopic removes a topic with everything in it.
 func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
-	if err := driver.CheckName("topic", name); err != nil {
-		return err
-	}
 	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return err

@@ -28,13 +28,12 @@ func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePa
 			fmt.Sprintf("use 0 to %d", len(t.parts)-1), nil)
 	}
 	p := t.parts[q.Partition]
-	one := &topic{name: t.name, parts: []*partition{p}}
 	from, to := positionText(placeIn(q.From, p)), positionText(placeIn(q.To, p))
-	replies, err := d.each(ctx, one, &d.scripts.span, "", from, to, q.Limit+1)
+	reply, err := d.in(ctx, t, p, &d.scripts.span, "", from, to, q.Limit+1)
 	if err != nil {
 		return page, err
 	}
-	for i, x := range replies[0].List(1) {
+	for i, x := range reply.List(1) {
 		v := redisconn.ReplyOf(x)
 		if i == q.Limit {
 			page.Next = p.ref(v.Text(0))

@@ -11,9 +11,6 @@ import (
 
 // Retain sets the retention of a topic. Consumers apply it as they renew their ownership; Trim applies it at once.
 func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) error {
-	if err := driver.CheckName("topic", name); err != nil {
-		return err
-	}
 	if err := r.Check(); err != nil {
 		return err
 	}
@@ -32,9 +29,6 @@ func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) er
 
 // Retention returns what Retain has set, for all partitions together.
 func (d *Driver) Retention(ctx context.Context, name string) (driver.Retention, error) {
-	if err := driver.CheckName("topic", name); err != nil {
-		return driver.Retention{}, err
-	}
 	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return driver.Retention{}, err
@@ -43,17 +37,15 @@ func (d *Driver) Retention(ctx context.Context, name string) (driver.Retention, 
 	if err != nil {
 		return driver.Retention{}, redisconn.Classify(err)
 	}
-	return driver.Retention{Age: time.Duration(whole(f, "retain_age_ns")), Entries: whole(f, "retain_all_entries"),
-		Bytes:         whole(f, "retain_all_bytes"),
+	return driver.Retention{Age: time.Duration(redisshell.Whole(f, "retain_age_ns")),
+		Entries:       redisshell.Whole(f, "retain_all_entries"),
+		Bytes:         redisshell.Whole(f, "retain_all_bytes"),
 		DropUnsettled: f["retain_drop"] == "1"}, nil
 }
 
 // Trim applies the retention of a topic.
 func (d *Driver) Trim(ctx context.Context, name string) (driver.TrimReport, error) {
 	report := driver.TrimReport{}
-	if err := driver.CheckName("topic", name); err != nil {
-		return report, err
-	}
 	t, err := d.topics.Existing(ctx, name)
 	if err != nil {
 		return report, err
@@ -75,11 +67,10 @@ func (d *Driver) Trim(ctx context.Context, name string) (driver.TrimReport, erro
 // trim removes some entries of a partition, and tells whether there are more to remove. Done by an owner (its group,
 // member and epoch), it removes nothing when that is not the owner any more.
 func (d *Driver) trim(ctx context.Context, t *topic, p *partition, by ...any) (driver.TrimReport, bool, error) {
-	replies, err := d.each(ctx, &topic{name: t.name, parts: []*partition{p}}, &d.scripts.trim, "", by...)
-	if err != nil || replies[0].Text(0) == "lost" {
+	r, err := d.in(ctx, t, p, &d.scripts.trim, "", by...)
+	if err != nil || r.Text(0) == "lost" {
 		return driver.TrimReport{}, false, err
 	}
-	r := replies[0]
 	report := driver.TrimReport{Removed: int(r.Number(1)), Dropped: int(r.Number(2)), Waits: r.Text(4) == "1"}
 	if report.Dropped > 0 {
 		d.o.Logger.Warn("ferry: retention dropped messages that were not settled", "topic", t.name, "partition", p.index,

@@ -135,20 +135,34 @@ func (t *topic) noGroup(name string, names []string) error {
 func (d *Driver) each(ctx context.Context, t *topic, s *script, group string, args ...any) ([]redisconn.Reply, error) {
 	replies := make([]redisconn.Reply, len(t.parts))
 	for i, p := range t.parts {
-		reply, err := p.run(ctx, s, args...)
-		if err != nil {
+		var err error
+		if replies[i], err = d.in(ctx, t, p, s, group, args...); err != nil {
 			return nil, err
 		}
-		switch reply.Text(0) {
-		case "stale":
-			d.topics.Forget(t)
-			return nil, errNoTopic(t.name)
-		case "missing":
-			return nil, t.noGroup(group, reply.Texts(1))
-		}
-		replies[i] = reply
 	}
 	return replies, nil
+}
+
+// in is each in one partition.
+func (d *Driver) in(ctx context.Context, t *topic, p *partition, s *script, group string,
+	args ...any) (redisconn.Reply, error) {
+	reply, err := p.run(ctx, s, args...)
+	if err == nil {
+		err = d.absent(t, group, reply)
+	}
+	return reply, err
+}
+
+// absent is the error of a script that found no such topic or group, or nil.
+func (d *Driver) absent(t *topic, group string, reply redisconn.Reply) error {
+	switch reply.Text(0) {
+	case "stale":
+		d.topics.Forget(t)
+		return errNoTopic(t.name)
+	case "missing":
+		return t.noGroup(group, reply.Texts(1))
+	}
+	return nil
 }
 
 // partFor returns the partition of a message.

@@ -65,6 +65,15 @@ func (r Reply) Texts(i int) []string {
 	return out
 }
 
+// Map returns a flat list of names and values as a map.
+func (r Reply) Map() map[string]string {
+	m := make(map[string]string, len(r)/2)
+	for i := 0; i+1 < len(r); i += 2 {
+		m[r.Text(i)] = r.Text(i + 1)
+	}
+	return m
+}
+
 // ErrShape says that a reply is not what the script gives.
 func (r Reply) ErrShape(what string) error {
 	return driver.NewError(driver.ErrUnknown,

@@ -3,9 +3,12 @@ package redisshell
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
 )
 
 // Letters are the dead letters of one part of a topic, a shard or a partition, that a page has not come to yet. Each
@@ -29,6 +32,21 @@ func (l *Letters[P]) Add(e driver.Entry, at string) { l.read = append(l.read, le
 
 // Wanting reports whether more must be read before it is known which part has the oldest one.
 func (l *Letters[P]) Wanting() bool { return l.More && len(l.read) == 0 }
+
+// DeadLetter puts together the dead letter of an entry, of which is known when it died, where, and of what failure.
+func DeadLetter(e *driver.Entry, at time.Time, instance, failure string, failed, lost, rounds int) *driver.DeadLetter {
+	last := driver.Failure{At: at}
+	if fs, err := envelope.DecodeHistory([]byte(failure)); err == nil && len(fs) == 1 {
+		last.Reason, last.Error, last.Stack = fs[0].Reason, fs[0].Error, fs[0].Stack
+	} else if instance == "" {
+		last.Reason, last.Error = driver.ReasonExpired, "expired before it was handled"
+	}
+	dl := &driver.DeadLetter{Message: e.Message.Clone(), History: slices.Clone(e.History), Attempts: failed,
+		Deliveries: lost + 1, Rounds: rounds,
+		Origin: driver.Origin{Topic: e.Topic, Group: e.Group, Ref: e.Ref, Instance: instance}}
+	dl.Bury(last)
+	return dl
+}
 
 // deadCursor begins the cursor of a page of dead letters.
 const deadCursor = "d"

@@ -117,6 +117,9 @@ func (r *Topics[T]) Forget(t T) {
 
 // Existing returns a topic, or ErrNotFound.
 func (r *Topics[T]) Existing(ctx context.Context, name string) (none T, _ error) {
+	if err := driver.CheckName("topic", name); err != nil {
+		return none, err
+	}
 	t, err := r.Lookup(ctx, name)
 	if err != nil || t != none {
 		return t, err
