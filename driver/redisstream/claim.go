@@ -25,19 +25,26 @@ type claimed struct {
 	next time.Duration // until something is due
 }
 
-// claimFrom claims from one partition.
-func (s *subscription) claimFrom(ctx context.Context, at int, x stake, most int) (claimed, error) {
-	if x.deep && most > smallClaim {
-		return s.claimDeep(ctx, at, x, most)
+// send makes claims: the script of each in one round trip, or one of much, of which we read the most ourselves.
+func (s *subscription) send(ctx context.Context, claims []*claim, room int) (failed error) {
+	if c := claims[0]; c.x.deep && room > smallClaim {
+		return c.takeMuch(ctx, room)
 	}
-	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.shell.NewToken(), begun: time.Now()}
-	reply, err := c.part.run(ctx, &s.d.scripts.claim, c.args(most, false)...)
-	if _, err = c.answer(ctx, reply, err); err != nil {
-		return c.got, err
+	most := room / len(claims)
+	calls := make([]*scriptCall, len(claims))
+	for i, c := range claims {
+		calls[i] = &scriptCall{part: c.part, script: &s.d.scripts.claim, args: c.args(most, false)}
 	}
-	c.got.more = c.got.more || len(c.got.ds) >= min(most, smallClaim)
-	c.got.deep = len(c.got.ds) >= smallClaim
-	return c.got, nil
+	s.d.runAll(ctx, calls)
+	for i, c := range claims {
+		if _, err := c.answer(ctx, calls[i].reply, calls[i].err); err != nil {
+			failed = err
+			continue
+		}
+		c.got.deep = len(c.got.ds) >= min(most, smallClaim)
+		c.got.more = c.got.more || c.got.deep
+	}
+	return failed
 }
 
 // claim is one claim from a partition.
@@ -116,7 +123,7 @@ func (c *claim) answer(ctx context.Context, reply redisconn.Reply, err error) (r
 		return false, err
 	}
 	if due, err := strconv.ParseInt(reply.Text(2), 10, 64); err == nil {
-		c.got.next = time.Duration(min(max(due-c.now.UnixMilli(), 0)+1, time.Hour.Milliseconds())) * time.Millisecond
+		c.got.next = time.Duration(min(max(due-c.now.UnixMilli(), 0), time.Hour.Milliseconds())) * time.Millisecond
 	}
 	c.expect(len(reply.List(4)) + len(reply.List(5)))
 	defer c.hold(len(c.got.ds))

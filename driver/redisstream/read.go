@@ -10,15 +10,16 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// claimDeep claims where there is much: the claim script checks that we are the owner and gives what is not plain; then
+// takeMuch claims where there is much: the claim script checks that we are the owner and gives what is not plain; then
 // we read the stream ourselves, in a transaction that fails if the ownership has changed since; then what was read is
 // booked. Entries that were read and never booked, because we died, are found by the next claim.
-func (s *subscription) claimDeep(ctx context.Context, at int, x stake, most int) (claimed, error) {
-	c := &claim{s: s, at: at, part: s.t.parts[at], x: x, lease: s.d.shell.NewToken(), begun: time.Now()}
-	node, err := redisconn.NodeOf(ctx, s.d.client, c.part.key)
+func (c *claim) takeMuch(ctx context.Context, most int) error {
+	c.got.more = true
+	node, err := redisconn.NodeOf(ctx, c.s.d.client, c.part.key)
 	if err != nil {
-		return claimed{more: true}, err
+		return err
 	}
+	c.got.more = false
 	conn := node.Conn()
 	defer func() { _ = conn.Close() }()
 	reply, err := c.watch(ctx, conn, most)
@@ -26,25 +27,25 @@ func (s *subscription) claimDeep(ctx context.Context, at int, x stake, most int)
 	if !read || err != nil {
 		c.unwatch(ctx, conn)
 		c.got.more, c.got.deep = c.got.more || len(c.got.ds) >= most, len(c.got.ds) >= smallClaim
-		return c.got, err
+		return err
 	}
 	room := most - len(c.got.ds)
 	entries, err := c.read(ctx, conn, room)
 	if err != nil || len(entries) == 0 {
 		c.got.more = err != nil
 		if errors.Is(err, goredis.TxFailedErr) { // the ownership changed, or was renewed
-			return c.got, nil
+			return nil
 		}
 		if err == nil {
 			err = c.book(ctx, nil, room)
 		}
-		return c.got, err
+		return err
 	}
-	c.lease, c.begun = s.d.shell.NewToken(), time.Now()
+	c.lease, c.begun = c.s.d.shell.NewToken(), time.Now()
 	err = c.book(ctx, entries, room)
 	c.got.deep = len(entries) >= room
 	c.got.more = c.got.more || c.got.deep
-	return c.got, err
+	return err
 }
 
 // watch begins to watch the ownership, and runs the claim script.

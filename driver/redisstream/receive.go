@@ -11,8 +11,7 @@ const (
 	claimPatience = 30 * time.Second // bounds one claim, whose caller may have given up
 	claimMost     = 500              // bounds one script
 
-	// gathering is for how long what was taken waits for more from other partitions: it is due now, and its lease has
-	// begun.
+	// gathering is for how long what was taken waits for more where there is much: it is due now, and its lease has begun.
 	gathering = 2 * time.Millisecond
 )
 
@@ -95,13 +94,19 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 	var failed error
 	var first time.Time
 	for len(all) < room && failed == nil && (first.IsZero() || time.Since(first) < gathering) {
-		at, x := s.choose()
-		if at < 0 {
+		claims := s.choose(room - len(all))
+		if len(claims) == 0 {
 			break
 		}
-		got, err := s.claimFrom(ctx, at, x, room-len(all))
-		s.put(at, x.epoch, got)
-		all, failed = append(all, got.ds...), err
+		failed = s.send(ctx, claims, room-len(all))
+		deep := false
+		for _, c := range claims {
+			s.put(c)
+			all, deep = append(all, c.got.ds...), deep || c.got.deep
+		}
+		if !deep && len(all) > 0 { // what comes one by one does not wait for others
+			break
+		}
 		if len(all) > 0 && first.IsZero() {
 			first = time.Now()
 		}
@@ -115,8 +120,10 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 	return all, failed
 }
 
-// choose picks a partition that we own, that may have something, and from which nobody claims at the moment.
-func (s *subscription) choose() (at int, x stake) {
+// choose picks partitions that we own, that may have something, and from which nobody claims at the moment: as many as
+// there is room for all that a script reads, or one from which we read much ourselves. Less room than that is not
+// divided, or those of a key that belong together would be.
+func (s *subscription) choose(room int) (claims []*claim) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,26 +133,31 @@ func (s *subscription) choose() (at int, x stake) {
 			s.stakes[i].ready = true
 		}
 	}
-	n := len(s.stakes)
-	for range n {
+	n, most := len(s.stakes), max(1, room/smallClaim)
+	for k := 0; k < n && len(claims) < most; k++ {
 		s.turn++
 		at := s.turn % n
 		x := &s.stakes[at]
-		if x.epoch != "" && !x.taken && (x.ready || !now.Before(x.due)) {
-			x.taken, x.ready = true, false
-			return at, *x
+		deep := x.deep && room > smallClaim
+		if x.epoch == "" || x.taken || !x.ready && now.Before(x.due) || deep && len(claims) > 0 {
+			continue
+		}
+		x.taken, x.ready = true, false
+		claims = append(claims, &claim{s: s, at: at, part: s.t.parts[at], x: *x, lease: s.d.shell.NewToken(), begun: now})
+		if deep {
+			break
 		}
 	}
-	return -1, stake{}
+	return claims
 }
 
 // put notes how a claim ended.
-func (s *subscription) put(at int, epoch string, got claimed) {
+func (s *subscription) put(c *claim) {
 	s.mu.Lock()
-	x := &s.stakes[at]
+	x := &s.stakes[c.at]
 	x.taken = false
-	if x.epoch == epoch {
-		x.ready, x.deep, x.due = x.ready || got.more, got.deep, time.Now().Add(got.next)
+	if x.epoch == c.x.epoch {
+		x.ready, x.deep, x.due = x.ready || c.got.more, c.got.deep, time.Now().Add(c.got.next)
 	}
 	waiting := x.ready
 	s.mu.Unlock()
