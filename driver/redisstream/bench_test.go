@@ -80,12 +80,28 @@ func (l *load) cpu() float64 {
 	return sum
 }
 
-// phase measures one part of a run.
+// phase measures one part of a run. With -v it tells what each command took of the server, in µs for each message.
 func (l *load) phase(name string, n int, f func()) {
+	l.client.ConfigResetStat(context.Background())
 	before, start := l.cpu(), time.Now()
 	f()
 	l.ReportMetric(float64(n)/time.Since(start).Seconds(), name+"/s")
 	l.ReportMetric((l.cpu()-before)/float64(n), name+"-us")
+	if testing.Verbose() {
+		l.commands(name, n)
+	}
+}
+
+// commands tells what each command took: those of scripts are part of what the scripts took.
+func (l *load) commands(name string, n int) {
+	text := l.client.Info(context.Background(), "commandstats").Val()
+	for line := range strings.Lines(text) {
+		var calls, usec int
+		command, rest, _ := strings.Cut(line, ":")
+		if _, err := fmt.Sscanf(rest, "calls=%d,usec=%d", &calls, &usec); err == nil && usec*50 > n {
+			l.Logf("%s %s: %d calls, %.2f us", name, command, calls, float64(usec)/float64(n))
+		}
+	}
 }
 
 // workers runs f in parallel until it returns false.
