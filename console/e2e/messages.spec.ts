@@ -44,9 +44,20 @@ test("ten thousand rows are scrolled with a hundred elements", async () => {
   await page.goto(`${server}/messages?topic=orders`);
   await page.getByText("10,000 found").waitFor();
   const table = page.getByRole("region", { name: "Messages" });
+  await table.focus();
+  await page.keyboard.press("j");
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("data-row") ?? document.activeElement?.getAttribute("aria-label"));
+  await expect.poll(focused).toBe("0");
+  const element = await table.locator("tr[data-row='0']").elementHandle();
   await table.evaluate((e) => e.scrollTo(0, e.scrollHeight));
   await page.getByText("row-9999", { exact: true }).waitFor();
   expect(await table.locator("tr").count()).toBeLessThanOrEqual(100);
+  expect(await element?.evaluate((e) => e.isConnected && Number(e.getAttribute("data-row")))).toBeGreaterThan(9900); // it is another row now,
+  expect(await focused()).toBe("Messages"); // which nobody chose
+  await page.keyboard.press("j");
+  await expect.poll(focused).toBe("1");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/messages\/orders\/row-1$/);
   await page.unroute(/\/topics\/orders\/messages\?/);
 });
 

@@ -16,9 +16,9 @@ export function numberColumn<T>({ id, header, of, write, bad = false }: NumberCo
   return {
     id,
     header,
-    accessorFn: of,
-    cell: ({ row }) => <span className={colour(of(row.original))}>{write(of(row.original))}</span>,
-    meta: { right: true },
+    of,
+    cell: (row) => <span className={colour(of(row))}>{write(of(row))}</span>,
+    right: true,
   };
 }
 

@@ -52,20 +52,20 @@ export function MessageRows({ rows, label, error = false, oneTopic = false }: Pr
   const navigate = useNavigate();
   const columns = useMemo<Column<Message>[]>(
     () => [
-      { id: "id", header: t("id"), cell: ({ row }) => <MessageLink message={row.original} /> },
-      ...(oneTopic ? [] : [{ id: "topic", header: t("topic"), cell: ({ row }) => row.original.topic } as Column<Message>]),
+      { id: "id", header: t("id"), cell: (row) => <MessageLink message={row} /> },
+      ...(oneTopic ? [] : [{ id: "topic", header: t("topic"), cell: (row) => row.topic } as Column<Message>]),
       ...(error
-        ? [{ id: "error", header: t("error"), cell: ({ row }) => <ErrorText message={row.original} /> } as Column<Message>]
-        : [{ id: "state", header: t("state"), cell: ({ row }) => <StateBadge state={row.original.state} /> } as Column<Message>]),
-      { id: "group", header: t("group"), cell: ({ row }) => row.original.group },
-      { id: "key", header: t("key"), cell: ({ row }) => row.original.key },
-      { id: "attempt", header: t("attempt"), cell: ({ row }) => row.original.dead?.attempts ?? row.original.attempt ?? "", meta: { right: true } },
+        ? [{ id: "error", header: t("error"), cell: (row) => <ErrorText message={row} /> } as Column<Message>]
+        : [{ id: "state", header: t("state"), cell: (row) => <StateBadge state={row.state} /> } as Column<Message>]),
+      { id: "group", header: t("group"), cell: (row) => row.group },
+      { id: "key", header: t("key"), cell: (row) => row.key },
+      { id: "attempt", header: t("attempt"), cell: (row) => row.dead?.attempts ?? row.attempt ?? "", right: true },
       {
         id: "time",
         header: t(error ? "died" : "published"),
-        cell: ({ row }) => f.time(error ? (row.original.dead?.died_at ?? row.original.found_at) : row.original.published_at),
+        cell: (row) => f.time(error ? (row.dead?.died_at ?? row.found_at) : row.published_at),
       },
-      { id: "body", header: t("body"), cell: ({ row }) => <span className="font-mono">{row.original.body?.slice(0, 200)}</span> },
+      { id: "body", header: t("body"), cell: (row) => <span className="font-mono">{row.body?.slice(0, 200)}</span> },
     ],
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [t("id"), error, oneTopic],

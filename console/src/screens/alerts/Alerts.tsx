@@ -104,18 +104,18 @@ function Nothing({ of }: { of: Schemas["AlertList"] }) {
 
 function columnsOf(t: Text<keyof typeof en>, f: Format, open: (a: Alert) => void, silence: (s: Silenced) => void): Column<Alert>[] {
   return [
-    { id: "state", header: t("state"), cell: ({ row }) => <Status of={row.original.status} /> },
-    { id: "severity", header: t("severity"), cell: ({ row }) => <Severity of={row.original.severity} /> },
+    { id: "state", header: t("state"), cell: (row) => <Status of={row.status} /> },
+    { id: "severity", header: t("severity"), cell: (row) => <Severity of={row.severity} /> },
     {
       id: "rule",
       header: t("rule"),
-      cell: ({ row }) => <Opener onOpen={() => open(row.original)}>{row.original.rule}</Opener>,
+      cell: (row) => <Opener onOpen={() => open(row)}>{row.rule}</Opener>,
     },
-    { id: "subject", header: t("subject"), cell: ({ row }) => row.original.subject },
-    { id: "text", header: t("text"), cell: ({ row }) => row.original.text },
-    { id: "since", header: t("since"), cell: ({ row: { original: a } }) => f.ago(a.status === "resolved" ? a.ended : a.since) },
-    { id: "notices", header: t("notices"), cell: ({ row }) => f.number(row.original.notices), meta: { right: true } },
-    { id: "who", header: t("acknowledged"), cell: ({ row }) => row.original.acknowledged },
-    { id: "actions", header: t("actions"), cell: ({ row }) => <AlertActions of={row.original} onSilence={silence} /> },
+    { id: "subject", header: t("subject"), cell: (row) => row.subject },
+    { id: "text", header: t("text"), cell: (row) => row.text },
+    { id: "since", header: t("since"), cell: (a) => f.ago(a.status === "resolved" ? a.ended : a.since) },
+    { id: "notices", header: t("notices"), cell: (row) => f.number(row.notices), right: true },
+    { id: "who", header: t("acknowledged"), cell: (row) => row.acknowledged },
+    { id: "actions", header: t("actions"), cell: (row) => <AlertActions of={row} onSilence={silence} /> },
   ];
 }

@@ -62,27 +62,27 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, may: boolean, test: (c: 
   const number = (id: "sent" | "failed" | "retried" | "limited" | "processes"): Column<Channel> => ({
     id,
     header: t(id),
-    cell: ({ row }) => f.compact(row.original[id]),
-    meta: { right: true },
+    cell: (row) => f.compact(row[id]),
+    right: true,
   });
   return [
-    { id: "channel", header: t("channel"), cell: ({ row }) => <span className="font-medium">{row.original.name}</span> },
-    { id: "state", header: t("state"), cell: ({ row }) => <Health of={row.original} /> },
-    { id: "last", header: t("last"), cell: ({ row }) => f.ago(row.original.last_at) },
-    { id: "error", header: t("error"), cell: ({ row: { original: c } }) => <span className="text-bad">{[c.last_code, c.last_error].filter(Boolean).join(": ")}</span> },
+    { id: "channel", header: t("channel"), cell: (row) => <span className="font-medium">{row.name}</span> },
+    { id: "state", header: t("state"), cell: (row) => <Health of={row} /> },
+    { id: "last", header: t("last"), cell: (row) => f.ago(row.last_at) },
+    { id: "error", header: t("error"), cell: (c) => <span className="text-bad">{[c.last_code, c.last_error].filter(Boolean).join(": ")}</span> },
     number("sent"),
     number("failed"),
     number("retried"),
     number("limited"),
-    { id: "rates", header: t("rates"), cell: ({ row }) => row.original.rates?.map((r) => t("rate", { sends: r.sends, per: f.duration(r.per) })).join(", ") },
-    { id: "to", header: t("destinations"), cell: ({ row }) => row.original.destinations?.join(", ") || t("addresses") },
+    { id: "rates", header: t("rates"), cell: (row) => row.rates?.map((r) => t("rate", { sends: r.sends, per: f.duration(r.per) })).join(", ") },
+    { id: "to", header: t("destinations"), cell: (row) => row.destinations?.join(", ") || t("addresses") },
     number("processes"),
     {
       id: "actions",
       header: t("actions"),
-      cell: ({ row }) =>
+      cell: (row) =>
         may && (
-          <Button look="bare" onClick={() => test(row.original)}>
+          <Button look="bare" onClick={() => test(row)}>
             {t("test")}
           </Button>
         ),

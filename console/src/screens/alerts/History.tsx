@@ -61,11 +61,11 @@ function List({ all }: { all: Entry[] }) {
 
 function columnsOf(t: Text<keyof typeof en>, f: Format): Column<Entry>[] {
   return [
-    { id: "at", header: t("at"), cell: ({ row }) => f.time(row.original.at) },
-    { id: "what", header: t("whatHappened"), cell: ({ row }) => <What of={row.original.what} /> },
-    { id: "severity", header: t("severity"), cell: ({ row }) => <Severity of={row.original.severity} /> },
-    { id: "rule", header: t("rule"), cell: ({ row }) => <span className="font-medium">{row.original.rule}</span> },
-    { id: "subject", header: t("subject"), cell: ({ row }) => row.original.subject },
-    { id: "text", header: t("text"), cell: ({ row }) => row.original.text },
+    { id: "at", header: t("at"), cell: (row) => f.time(row.at) },
+    { id: "what", header: t("whatHappened"), cell: (row) => <What of={row.what} /> },
+    { id: "severity", header: t("severity"), cell: (row) => <Severity of={row.severity} /> },
+    { id: "rule", header: t("rule"), cell: (row) => <span className="font-medium">{row.rule}</span> },
+    { id: "subject", header: t("subject"), cell: (row) => row.subject },
+    { id: "text", header: t("text"), cell: (row) => row.text },
   ];
 }

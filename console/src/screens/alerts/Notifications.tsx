@@ -102,14 +102,14 @@ function Cancel({ id }: { id: string }) {
 function columnsOf(t: Text<keyof typeof en>, f: Format): Column<Target>[] {
   const known = (status: string) => (Object.keys(tones) as Notification["status"][]).find((s) => s === status) ?? "processing";
   return [
-    { id: "channel", header: t("channel"), cell: ({ row }) => <span className="font-medium">{row.original.channel}</span> },
-    { id: "to", header: t("to"), cell: ({ row }) => row.original.to },
-    { id: "state", header: t("state"), cell: ({ row: { original: x } }) => <Badge tone={tones[known(x.status)]}>{t(`sent.${known(x.status)}`)}</Badge> },
-    { id: "reached", header: t("reached"), cell: ({ row: { original: x } }) => [x.reached_channel, x.reached_to].filter(Boolean).join(" · ") },
-    { id: "error", header: t("error"), cell: ({ row: { original: x } }) => <span className="text-bad">{[x.code, x.error].filter(Boolean).join(": ")}</span> },
-    { id: "attempts", header: t("attempts"), cell: ({ row }) => f.number(row.original.attempts), meta: { right: true } },
-    { id: "took", header: t("took"), cell: ({ row: { original: x } }) => x.took && f.duration(x.took), meta: { right: true } },
-    { id: "at", header: t("at"), cell: ({ row }) => f.time(row.original.at) },
-    { id: "vendor", header: t("vendorID"), cell: ({ row }) => <span className="font-mono">{row.original.vendor_id ?? row.original.digest}</span> },
+    { id: "channel", header: t("channel"), cell: (row) => <span className="font-medium">{row.channel}</span> },
+    { id: "to", header: t("to"), cell: (row) => row.to },
+    { id: "state", header: t("state"), cell: (x) => <Badge tone={tones[known(x.status)]}>{t(`sent.${known(x.status)}`)}</Badge> },
+    { id: "reached", header: t("reached"), cell: (x) => [x.reached_channel, x.reached_to].filter(Boolean).join(" · ") },
+    { id: "error", header: t("error"), cell: (x) => <span className="text-bad">{[x.code, x.error].filter(Boolean).join(": ")}</span> },
+    { id: "attempts", header: t("attempts"), cell: (row) => f.number(row.attempts), right: true },
+    { id: "took", header: t("took"), cell: (x) => x.took && f.duration(x.took), right: true },
+    { id: "at", header: t("at"), cell: (row) => f.time(row.at) },
+    { id: "vendor", header: t("vendorID"), cell: (row) => <span className="font-mono">{row.vendor_id ?? row.digest}</span> },
   ];
 }

@@ -23,12 +23,12 @@ export function Silences() {
   const [adding, setAdding] = useState(false);
   const loaded = useApi("/api/v1/silences", {}, { every: 5000 });
   const columns: Column<Kept>[] = [
-    { id: "rule", header: t("rule"), cell: ({ row }) => row.original.rule || t("everyRule") },
-    { id: "subject", header: t("subject"), cell: ({ row }) => row.original.subject || t("everySubject") },
-    { id: "until", header: t("until"), cell: ({ row: { original: s } }) => (s.until ? `${f.time(s.until)} · ${f.ago(s.until)}` : t("configured")) },
-    { id: "who", header: t("who"), cell: ({ row }) => row.original.who },
-    { id: "comment", header: t("reason"), cell: ({ row }) => row.original.comment },
-    { id: "actions", header: t("actions"), cell: ({ row }) => may("operate") && <End of={row.original} /> },
+    { id: "rule", header: t("rule"), cell: (row) => row.rule || t("everyRule") },
+    { id: "subject", header: t("subject"), cell: (row) => row.subject || t("everySubject") },
+    { id: "until", header: t("until"), cell: (s) => (s.until ? `${f.time(s.until)} · ${f.ago(s.until)}` : t("configured")) },
+    { id: "who", header: t("who"), cell: (row) => row.who },
+    { id: "comment", header: t("reason"), cell: (row) => row.comment },
+    { id: "actions", header: t("actions"), cell: (row) => may("operate") && <End of={row} /> },
   ];
   return (
     <div className="flex flex-col gap-3">

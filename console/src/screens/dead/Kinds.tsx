@@ -26,28 +26,28 @@ export function Kinds({ tally, where, more }: { tally: ReturnType<typeof added>;
       ...condition(by, b, where),
     });
   const columns: Column<Bucket>[] = [
-    { id: "count", header: t("count"), cell: ({ row }) => f.number(row.original.count), meta: { right: true } },
+    { id: "count", header: t("count"), cell: (row) => f.number(row.count), right: true },
     {
       id: "what",
       header: t(by),
-      cell: ({ row }) => (
+      cell: (row) => (
         <button
           type="button"
-          title={nameOf(by, row.original)}
+          title={nameOf(by, row)}
           className="max-w-full truncate py-0.5 text-left font-mono text-accent hover:underline"
-          onClick={() => choose(row.original)}
+          onClick={() => choose(row)}
         >
-          {nameOf(by, row.original) || t("nothing")}
+          {nameOf(by, row) || t("nothing")}
         </button>
       ),
     },
-    ...(by === "fingerprint" ? [{ id: "reason", header: t("reason"), cell: ({ row }) => row.original.reason } as Column<Bucket>] : []),
+    ...(by === "fingerprint" ? [{ id: "reason", header: t("reason"), cell: (row) => row.reason } as Column<Bucket>] : []),
     ...(by === "fingerprint" || by === "group"
-      ? [{ id: "queue", header: t("queue"), cell: ({ row }) => `${row.original.topic ?? ""} / ${row.original.group ?? ""}` } as Column<Bucket>]
+      ? [{ id: "queue", header: t("queue"), cell: (row) => `${row.topic ?? ""} / ${row.group ?? ""}` } as Column<Bucket>]
       : []),
-    { id: "first", header: t("first"), cell: ({ row }) => f.ago(row.original.first_died) },
-    { id: "last", header: t("last"), cell: ({ row }) => f.ago(row.original.last_died) },
-    { id: "bytes", header: t("bytes"), cell: ({ row }) => f.bytes(row.original.bytes), meta: { right: true } },
+    { id: "first", header: t("first"), cell: (row) => f.ago(row.first_died) },
+    { id: "last", header: t("last"), cell: (row) => f.ago(row.last_died) },
+    { id: "bytes", header: t("bytes"), cell: (row) => f.bytes(row.bytes), right: true },
   ];
   return (
     <Panel

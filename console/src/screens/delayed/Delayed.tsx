@@ -142,12 +142,12 @@ function Rows({ topic, rows, pages, filtered, onClear }: RowsProps) {
 
 function columnsOf(t: Text<keyof typeof en>, f: Format): Column<Message>[] {
   return [
-    { id: "due", header: t("due"), cell: ({ row }) => f.time(row.original.due_at) },
-    { id: "in", header: t("in"), cell: ({ row }) => f.ago(row.original.due_at) },
-    { id: "key", header: t("key"), cell: ({ row }) => row.original.key },
-    { id: "id", header: t("id"), cell: ({ row }) => <MessageLink message={row.original} /> },
-    { id: "published", header: t("published"), cell: ({ row }) => f.time(row.original.published_at) },
-    { id: "actions", header: t("actions"), cell: ({ row }) => <MessageActions message={row.original} /> },
+    { id: "due", header: t("due"), cell: (row) => f.time(row.due_at) },
+    { id: "in", header: t("in"), cell: (row) => f.ago(row.due_at) },
+    { id: "key", header: t("key"), cell: (row) => row.key },
+    { id: "id", header: t("id"), cell: (row) => <MessageLink message={row} /> },
+    { id: "published", header: t("published"), cell: (row) => f.time(row.published_at) },
+    { id: "actions", header: t("actions"), cell: (row) => <MessageActions message={row} /> },
   ];
 }
 

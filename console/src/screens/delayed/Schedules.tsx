@@ -84,17 +84,17 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, open: (s: Schedule) => v
     {
       id: "name",
       header: t("name"),
-      cell: ({ row }) => (
-        <button type="button" className="py-0.5 font-medium text-accent hover:underline" onClick={() => open(row.original)}>
-          {row.original.name}
+      cell: (row) => (
+        <button type="button" className="py-0.5 font-medium text-accent hover:underline" onClick={() => open(row)}>
+          {row.name}
         </button>
       ),
     },
-    { id: "state", header: t("state"), cell: ({ row }) => <ScheduleState state={row.original.state} /> },
-    { id: "spec", header: t("spec"), cell: ({ row }) => <span className="font-mono">{row.original.spec}</span> },
-    { id: "topic", header: t("topic"), cell: ({ row }) => row.original.topic },
-    { id: "next", header: t("next"), cell: ({ row }) => f.time(row.original.next) },
-    { id: "last", header: t("last"), cell: ({ row }) => f.time(row.original.last) },
-    { id: "actions", header: t("actions"), cell: ({ row }) => <ScheduleActions schedule={row.original} /> },
+    { id: "state", header: t("state"), cell: (row) => <ScheduleState state={row.state} /> },
+    { id: "spec", header: t("spec"), cell: (row) => <span className="font-mono">{row.spec}</span> },
+    { id: "topic", header: t("topic"), cell: (row) => row.topic },
+    { id: "next", header: t("next"), cell: (row) => f.time(row.next) },
+    { id: "last", header: t("last"), cell: (row) => f.time(row.last) },
+    { id: "actions", header: t("actions"), cell: (row) => <ScheduleActions schedule={row} /> },
   ];
 }

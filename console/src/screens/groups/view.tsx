@@ -108,24 +108,24 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, onReset: (row: Row) => v
     {
       id: "topic",
       header: t("topic"),
-      accessorFn: (row) => row.topic.topic,
-      cell: ({ row }) => <TopicLink topic={row.original.topic.topic} />,
+      of: (row) => row.topic.topic,
+      cell: (row) => <TopicLink topic={row.topic.topic} />,
     },
-    { id: "group", header: t("group"), accessorFn: (row) => row.group.group, cell: ({ row }) => row.original.group.group },
+    { id: "group", header: t("group"), of: (row) => row.group.group, cell: (row) => row.group.group },
     {
       id: "state",
       header: t("state"),
-      accessorFn: (row) => whyGroup(row.topic, row.group).state,
-      cell: ({ row }) => <WhyBadge why={whyGroup(row.original.topic, row.original.group)} />,
+      of: (row) => whyGroup(row.topic, row.group).state,
+      cell: (row) => <WhyBadge why={whyGroup(row.topic, row.group)} />,
     },
     number("lag", (g) => g.ready),
-    { id: "trend", header: t("trend"), accessorFn: (row) => row.lag.trend, cell: ({ row }) => <Trend lag={row.original.lag} /> },
+    { id: "trend", header: t("trend"), of: (row) => row.lag.trend, cell: (row) => <Trend lag={row.lag} /> },
     {
       id: "toZero",
       header: t("toZero"),
-      accessorFn: (row) => row.lag.zero ?? Infinity,
-      cell: ({ row: { original: { lag } } }) => (lag.zero === undefined ? <span className="text-muted" title={t("neverText")}>{t("never")}</span> : lag.zero > 0 ? f.duration(lag.zero) : "–"),
-      meta: { right: true },
+      of: (row) => row.lag.zero ?? Infinity,
+      cell: ({ lag }) => (lag.zero === undefined ? <span className="text-muted" title={t("neverText")}>{t("never")}</span> : lag.zero > 0 ? f.duration(lag.zero) : "–"),
+      right: true,
     },
     number("running", (g) => g.inflight),
     number("retrying", (g) => g.waiting),
@@ -135,8 +135,7 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, onReset: (row: Row) => v
     {
       id: "actions",
       header: t("actions"),
-      enableSorting: false,
-      cell: ({ row }) => <Actions row={row.original} onReset={() => onReset(row.original)} />,
+      cell: (row) => <Actions row={row} onReset={() => onReset(row)} />,
     },
   ];
 }

@@ -67,24 +67,24 @@ function Force({ name, state, onClose }: Forcing & { onClose: () => void }) {
 function columnsOf(t: Text<keyof typeof en>, f: Format, may: boolean, force: (f: Forcing) => void): Column<Breaker>[] {
   const offered = (b: Breaker): State[] => (b.forced ? ["auto"] : b.state === "open" ? ["closed"] : ["open"]);
   return [
-    { id: "name", header: t("name"), cell: ({ row }) => <span className="font-medium">{row.original.name}</span> },
-    { id: "instance", header: t("instance"), cell: ({ row }) => row.original.instance },
+    { id: "name", header: t("name"), cell: (row) => <span className="font-medium">{row.name}</span> },
+    { id: "instance", header: t("instance"), cell: (row) => row.instance },
     {
       id: "state",
       header: t("state"),
-      cell: ({ row: { original: b } }) => (
+      cell: (b) => (
         <>
           <Badge tone={tones[b.state]}>{t(`breaker.${b.state}`)}</Badge> {b.forced && <span className="text-muted">{t("forced")}</span>}
         </>
       ),
     },
-    { id: "requests", header: t("requests"), cell: ({ row }) => f.compact(row.original.requests), meta: { right: true } },
-    { id: "failures", header: t("failures"), cell: ({ row }) => f.compact(row.original.failures), meta: { right: true } },
-    { id: "since", header: t("since"), cell: ({ row }) => f.ago(row.original.since) },
+    { id: "requests", header: t("requests"), cell: (row) => f.compact(row.requests), right: true },
+    { id: "failures", header: t("failures"), cell: (row) => f.compact(row.failures), right: true },
+    { id: "since", header: t("since"), cell: (row) => f.ago(row.since) },
     {
       id: "actions",
       header: t("actions"),
-      cell: ({ row: { original: b } }) =>
+      cell: (b) =>
         may &&
         offered(b).map((state) => (
           <Button key={state} look="bare" onClick={() => force({ name: b.name, state })}>

@@ -14,12 +14,12 @@ export function Changes() {
   const f = useFormat();
   const loaded = useApi("/api/v1/limits/changes", { query: { limit: 200 } }, { every: 5000 });
   const columns: Column<Change>[] = [
-    { id: "at", header: t("at"), cell: ({ row }) => f.time(row.original.at) },
-    { id: "who", header: t("who"), cell: ({ row }) => row.original.actor },
-    { id: "action", header: t("action"), cell: ({ row }) => row.original.action },
-    { id: "limit", header: t("limit"), cell: ({ row }) => row.original.limit },
-    { id: "key", header: t("key"), cell: ({ row }) => row.original.key },
-    { id: "reason", header: t("reason"), cell: ({ row }) => row.original.reason },
+    { id: "at", header: t("at"), cell: (row) => f.time(row.at) },
+    { id: "who", header: t("who"), cell: (row) => row.actor },
+    { id: "action", header: t("action"), cell: (row) => row.action },
+    { id: "limit", header: t("limit"), cell: (row) => row.limit },
+    { id: "key", header: t("key"), cell: (row) => row.key },
+    { id: "reason", header: t("reason"), cell: (row) => row.reason },
   ];
   return (
     <Show of={loaded}>

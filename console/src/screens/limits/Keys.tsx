@@ -104,14 +104,14 @@ function List({ all, filtered, onClear }: { all: Key[]; filtered: boolean; onCle
 
 function columnsOf(t: Text<keyof typeof en>, f: Format, rule: (r: Schemas["Rule"] | undefined) => string): Column<Key>[] {
   return [
-    { id: "key", header: t("key"), cell: ({ row }) => <span className="font-medium">{row.original.key}</span> },
-    { id: "limit", header: t("limit"), cell: ({ row }) => row.original.limit },
-    { id: "state", header: t("state"), cell: ({ row }) => <KeyState of={row.original} /> },
-    { id: "until", header: t("until"), cell: ({ row: { original: k } }) => (k.block && !k.block.until ? t("forGood") : f.time(k.block?.until ?? k.override?.until)) },
-    { id: "rule", header: t("rule"), cell: ({ row }) => rule(row.original.override?.rule ?? row.original.rule) },
-    { id: "violations", header: t("violations"), cell: ({ row }) => f.number(row.original.violations), meta: { right: true } },
-    { id: "reason", header: t("reason"), cell: ({ row }) => row.original.reason },
-    { id: "who", header: t("who"), cell: ({ row }) => row.original.actor },
-    { id: "actions", header: t("actions"), cell: ({ row }) => <KeyActions of={row.original} /> },
+    { id: "key", header: t("key"), cell: (row) => <span className="font-medium">{row.key}</span> },
+    { id: "limit", header: t("limit"), cell: (row) => row.limit },
+    { id: "state", header: t("state"), cell: (row) => <KeyState of={row} /> },
+    { id: "until", header: t("until"), cell: (k) => (k.block && !k.block.until ? t("forGood") : f.time(k.block?.until ?? k.override?.until)) },
+    { id: "rule", header: t("rule"), cell: (row) => rule(row.override?.rule ?? row.rule) },
+    { id: "violations", header: t("violations"), cell: (row) => f.number(row.violations), right: true },
+    { id: "reason", header: t("reason"), cell: (row) => row.reason },
+    { id: "who", header: t("who"), cell: (row) => row.actor },
+    { id: "actions", header: t("actions"), cell: (row) => <KeyActions of={row} /> },
   ];
 }

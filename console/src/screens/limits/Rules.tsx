@@ -74,17 +74,17 @@ function Clear({ rule, onClose }: { rule: Rule; onClose: () => void }) {
 
 function columnsOf(t: Text<keyof typeof en>, f: Format, text: (r: Schemas["Rule"]) => string, may: boolean, act: (d: Doing) => void): Column<Rule>[] {
   return [
-    { id: "limit", header: t("limit"), cell: ({ row }) => <span className="font-medium">{row.original.limit}</span> },
-    { id: "group", header: t("group"), cell: ({ row }) => row.original.group || t("everyKey") },
-    { id: "rule", header: t("rule"), cell: ({ row }) => text(row.original.rule) },
-    { id: "penalty", header: t("penalty"), cell: ({ row: { original: { rule: { penalty: p } } } }) => p && t("penaltyText", { after: p.after ?? 0, block: f.duration(p.block) }) },
-    { id: "at", header: t("since"), cell: ({ row }) => f.time(row.original.at) },
-    { id: "who", header: t("who"), cell: ({ row }) => row.original.actor },
-    { id: "reason", header: t("reason"), cell: ({ row }) => row.original.reason },
+    { id: "limit", header: t("limit"), cell: (row) => <span className="font-medium">{row.limit}</span> },
+    { id: "group", header: t("group"), cell: (row) => row.group || t("everyKey") },
+    { id: "rule", header: t("rule"), cell: (row) => text(row.rule) },
+    { id: "penalty", header: t("penalty"), cell: ({ rule: { penalty: p } }) => p && t("penaltyText", { after: p.after ?? 0, block: f.duration(p.block) }) },
+    { id: "at", header: t("since"), cell: (row) => f.time(row.at) },
+    { id: "who", header: t("who"), cell: (row) => row.actor },
+    { id: "reason", header: t("reason"), cell: (row) => row.reason },
     {
       id: "actions",
       header: t("actions"),
-      cell: ({ row: { original: rule } }) =>
+      cell: (rule) =>
         may && (
           <span className="inline-flex gap-1">
             <Button look="bare" onClick={() => act({ what: "set", rule })}>

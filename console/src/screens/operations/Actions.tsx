@@ -59,14 +59,14 @@ function List({ all, q, onClear }: { all: Action[]; q: string; onClear: () => vo
 
 function columnsOf(t: Text<keyof typeof en>, f: Format): Column<Action>[] {
   return [
-    { id: "at", header: t("at"), cell: ({ row }) => f.time(row.original.at) },
-    { id: "who", header: t("who"), cell: ({ row }) => <span className="font-medium">{row.original.who}</span> },
-    { id: "what", header: t("what"), cell: ({ row }) => row.original.what },
-    { id: "outcome", header: t("outcome"), cell: ({ row }) => <Badge tone={tones[row.original.outcome]}>{t(`outcome.${row.original.outcome}`)}</Badge> },
-    { id: "topic", header: t("topic"), cell: ({ row }) => row.original.topic },
-    { id: "group", header: t("group"), cell: ({ row }) => row.original.group },
-    { id: "filter", header: t("filter"), cell: ({ row }) => <span className="font-mono">{row.original.filter}</span> },
-    { id: "count", header: t("count"), cell: ({ row }) => (row.original.count ? f.compact(row.original.count) : ""), meta: { right: true } },
-    { id: "detail", header: t("detail"), cell: ({ row }) => row.original.detail },
+    { id: "at", header: t("at"), cell: (row) => f.time(row.at) },
+    { id: "who", header: t("who"), cell: (row) => <span className="font-medium">{row.who}</span> },
+    { id: "what", header: t("what"), cell: (row) => row.what },
+    { id: "outcome", header: t("outcome"), cell: (row) => <Badge tone={tones[row.outcome]}>{t(`outcome.${row.outcome}`)}</Badge> },
+    { id: "topic", header: t("topic"), cell: (row) => row.topic },
+    { id: "group", header: t("group"), cell: (row) => row.group },
+    { id: "filter", header: t("filter"), cell: (row) => <span className="font-mono">{row.filter}</span> },
+    { id: "count", header: t("count"), cell: (row) => (row.count ? f.compact(row.count) : ""), right: true },
+    { id: "detail", header: t("detail"), cell: (row) => row.detail },
   ];
 }

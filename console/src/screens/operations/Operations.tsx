@@ -78,15 +78,15 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, show: (o: Operation) => 
     {
       id: "kind",
       header: t("kind"),
-      cell: ({ row }) => <Opener onOpen={() => show(row.original)}>{row.original.kind}</Opener>,
+      cell: (row) => <Opener onOpen={() => show(row)}>{row.kind}</Opener>,
     },
-    { id: "state", header: t("state"), cell: ({ row }) => <OperationState of={row.original} /> },
-    { id: "progress", header: t("progress"), cell: ({ row }) => <Bar of={row.original} /> },
-    { id: "done", header: t("done"), cell: ({ row }) => f.compact(row.original.done), meta: { right: true } },
-    { id: "skipped", header: t("skipped"), cell: ({ row }) => f.compact(row.original.skipped), meta: { right: true } },
-    { id: "by", header: t("by"), cell: ({ row }) => row.original.by },
-    { id: "submitted", header: t("submitted"), cell: ({ row }) => f.time(row.original.submitted) },
-    { id: "took", header: t("took"), cell: ({ row }) => took(row.original, f), meta: { right: true } },
+    { id: "state", header: t("state"), cell: (row) => <OperationState of={row} /> },
+    { id: "progress", header: t("progress"), cell: (row) => <Bar of={row} /> },
+    { id: "done", header: t("done"), cell: (row) => f.compact(row.done), right: true },
+    { id: "skipped", header: t("skipped"), cell: (row) => f.compact(row.skipped), right: true },
+    { id: "by", header: t("by"), cell: (row) => row.by },
+    { id: "submitted", header: t("submitted"), cell: (row) => f.time(row.submitted) },
+    { id: "took", header: t("took"), cell: (row) => took(row, f), right: true },
   ];
 }
 

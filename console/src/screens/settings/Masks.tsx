@@ -15,9 +15,9 @@ export function Masks() {
   const loaded = useApi("/api/v1/masks", {});
   const list = (all: string[] | null | undefined, none: string) => (all && all.length > 0 ? all.join(", ") : none);
   const columns: Column<Mask>[] = [
-    { id: "topics", header: t("onTopics"), cell: ({ row }) => list(row.original.topics, t("onAll")) },
-    { id: "headers", header: t("headers"), cell: ({ row }) => <code>{list(row.original.headers, "–")}</code> },
-    { id: "fields", header: t("fields"), cell: ({ row }) => <code>{list(row.original.fields, "–")}</code> },
+    { id: "topics", header: t("onTopics"), cell: (row) => list(row.topics, t("onAll")) },
+    { id: "headers", header: t("headers"), cell: (row) => <code>{list(row.headers, "–")}</code> },
+    { id: "fields", header: t("fields"), cell: (row) => <code>{list(row.fields, "–")}</code> },
   ];
   return (
     <Panel title={t("masks")}>

@@ -56,17 +56,17 @@ export function Tokens() {
 
 function columnsOf(t: Text<keyof typeof en>, f: Format, revoke: (x: Token) => void): Column<Token>[] {
   return [
-    { id: "name", header: t("name"), cell: ({ row }) => <span className="font-medium">{row.original.name}</span> },
-    { id: "rights", header: t("rights"), cell: ({ row }) => row.original.scopes?.join(", ") },
-    { id: "topics", header: t("onTopics"), cell: ({ row }) => row.original.topics?.join(", ") },
-    { id: "by", header: t("by"), cell: ({ row }) => row.original.by },
-    { id: "created", header: t("created"), cell: ({ row }) => f.time(row.original.created) },
-    { id: "expires", header: t("expires"), cell: ({ row }) => f.ago(row.original.expires) },
+    { id: "name", header: t("name"), cell: (row) => <span className="font-medium">{row.name}</span> },
+    { id: "rights", header: t("rights"), cell: (row) => row.scopes?.join(", ") },
+    { id: "topics", header: t("onTopics"), cell: (row) => row.topics?.join(", ") },
+    { id: "by", header: t("by"), cell: (row) => row.by },
+    { id: "created", header: t("created"), cell: (row) => f.time(row.created) },
+    { id: "expires", header: t("expires"), cell: (row) => f.ago(row.expires) },
     {
       id: "actions",
       header: t("actions"),
-      cell: ({ row }) => (
-        <Button look="bare" onClick={() => revoke(row.original)}>
+      cell: (row) => (
+        <Button look="bare" onClick={() => revoke(row)}>
           {t("revoke")}
         </Button>
       ),

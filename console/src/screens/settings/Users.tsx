@@ -107,14 +107,14 @@ function Enabled({ user: { name, disabled } }: { user: User }) {
 function columnsOf(t: Text<keyof typeof en>, f: Format, self: string | undefined, act: (d: Doing) => void): Column<User>[] {
   const grants = (u: User) => u.grants?.map((g) => (g.topics && g.topics.length > 0 ? t("roleOn", { role: t(g.role), topics: g.topics.join(", ") }) : t(g.role))).join("; ");
   return [
-    { id: "name", header: t("name"), cell: ({ row: { original: u } }) => <span className="font-medium">{u.name === self ? t("yourself", { name: u.name }) : u.name}</span> },
-    { id: "state", header: t("state"), cell: ({ row: { original: u } }) => <Badge tone={u.disabled ? "paused" : "good"}>{t(u.disabled ? "disabled" : "active")}</Badge> },
-    { id: "roles", header: t("roles"), cell: ({ row }) => grants(row.original) },
-    { id: "password", header: t("passwordSet"), cell: ({ row }) => f.time(row.original.password_set) },
+    { id: "name", header: t("name"), cell: (u) => <span className="font-medium">{u.name === self ? t("yourself", { name: u.name }) : u.name}</span> },
+    { id: "state", header: t("state"), cell: (u) => <Badge tone={u.disabled ? "paused" : "good"}>{t(u.disabled ? "disabled" : "active")}</Badge> },
+    { id: "roles", header: t("roles"), cell: (row) => grants(row) },
+    { id: "password", header: t("passwordSet"), cell: (row) => f.time(row.password_set) },
     {
       id: "actions",
       header: t("actions"),
-      cell: ({ row: { original: user } }) => (
+      cell: (user) => (
         <span className="inline-flex gap-1">
           <Button look="bare" onClick={() => act({ what: "password", user })}>
             {t("newPassword")}

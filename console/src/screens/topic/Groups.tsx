@@ -26,20 +26,20 @@ export function Groups({ topic }: { topic: Schemas["Topic"] }) {
   const number = (id: string, header: string, of: (g: Schemas["Group"]) => string): Column<Schemas["Group"]> => ({
     id,
     header,
-    cell: ({ row }) => of(row.original),
-    meta: { right: true },
+    cell: (row) => of(row),
+    right: true,
   });
   const columns: Column<Schemas["Group"]>[] = [
-    { id: "group", header: t("group"), cell: ({ row }) => <span className="font-medium">{row.original.group}</span> },
-    { id: "state", header: t("state"), cell: ({ row }) => <WhyBadge why={whyGroup(topic, row.original)} /> },
+    { id: "group", header: t("group"), cell: (row) => <span className="font-medium">{row.group}</span> },
+    { id: "state", header: t("state"), cell: (row) => <WhyBadge why={whyGroup(topic, row)} /> },
     number("consumers", t("consumers"), (g) => f.number(g.consumers)),
     number("ready", t("lag"), (g) => f.compact(g.ready)),
     number("running", t("running"), (g) => f.compact(g.inflight)),
     number("retrying", t("retrying"), (g) => f.compact(g.waiting)),
     number("dead", t("dead"), (g) => f.compact(g.dead)),
     number("oldest", t("oldest"), (g) => f.duration(g.oldest)),
-    { id: "order", header: t("order"), cell: ({ row }) => word("order", row.original.order) },
-    { id: "why", header: t("why"), cell: ({ row }) => <WhySentence why={whyGroup(topic, row.original)} /> },
+    { id: "order", header: t("order"), cell: (row) => word("order", row.order) },
+    { id: "why", header: t("why"), cell: (row) => <WhySentence why={whyGroup(topic, row)} /> },
   ];
   return <Table label={t("groups")} columns={columns} rows={groups} rowID={(g) => g.group} />;
 }

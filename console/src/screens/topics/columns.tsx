@@ -24,8 +24,8 @@ export function columnsOf(t: Text<keyof typeof en>, f: Format): Column<Row>[] {
   const count = (id: Counts) => numberColumn<Row>({ id, header: t(id), of: (row) => row[id], write: f.compact, bad: id === "dead" });
   const rate = (id: "in" | "out") => numberColumn<Row>({ id, header: t(id), of: (row) => row[id], write: f.rate });
   return [
-    { id: "topic", header: t("topic"), accessorFn: (row) => row.topic, cell: ({ row }) => <TopicLink topic={row.original.topic} /> },
-    { id: "state", header: t("state"), accessorFn: (row) => whyTopic(row).state, cell: ({ row }) => <WhyBadge why={whyTopic(row.original)} /> },
+    { id: "topic", header: t("topic"), of: (row) => row.topic, cell: (row) => <TopicLink topic={row.topic} /> },
+    { id: "state", header: t("state"), of: (row) => whyTopic(row).state, cell: (row) => <WhyBadge why={whyTopic(row)} /> },
     count("ready"),
     count("inflight"),
     count("waiting"),

@@ -102,12 +102,12 @@ function State({ of }: { of: Account }) {
 
 function columnsOf(t: Text<keyof typeof en>, f: Format): Column<Account>[] {
   return [
-    { id: "account", header: t("account"), cell: ({ row }) => <span className="font-mono">{row.original.account}</span> },
-    { id: "state", header: t("state"), cell: ({ row }) => <State of={row.original} /> },
-    { id: "age", header: t("cursorAge"), cell: ({ row: { original: a } }) => (a.cursor_age ? f.duration(a.cursor_age) : "–"), meta: { right: true } },
-    { id: "pulled", header: t("pulled"), cell: ({ row }) => f.time(row.original.pulled) },
-    { id: "callback", header: t("lastCallback"), cell: ({ row }) => f.ago(row.original.last_callback) || t("never") },
-    { id: "problem", header: t("problem"), cell: ({ row }) => <span className="text-bad">{row.original.problem}</span> },
+    { id: "account", header: t("account"), cell: (row) => <span className="font-mono">{row.account}</span> },
+    { id: "state", header: t("state"), cell: (row) => <State of={row} /> },
+    { id: "age", header: t("cursorAge"), cell: (a) => (a.cursor_age ? f.duration(a.cursor_age) : "–"), right: true },
+    { id: "pulled", header: t("pulled"), cell: (row) => f.time(row.pulled) },
+    { id: "callback", header: t("lastCallback"), cell: (row) => f.ago(row.last_callback) || t("never") },
+    { id: "problem", header: t("problem"), cell: (row) => <span className="text-bad">{row.problem}</span> },
   ];
 }
 

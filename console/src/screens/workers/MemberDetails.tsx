@@ -119,13 +119,13 @@ function handlerColumns(t: Text<keyof typeof en>, f: Format): Column<Handler>[] 
   const right = (id: keyof typeof en, of: (h: Handler) => string): Column<Handler> => ({
     id,
     header: t(id),
-    cell: ({ row }) => of(row.original),
-    meta: { right: true },
+    cell: (row) => of(row),
+    right: true,
   });
   return [
-    { id: "topic", header: t("topic"), cell: ({ row }) => row.original.topic },
-    { id: "group", header: t("group"), cell: ({ row }) => row.original.group },
-    { id: "state", header: t("state"), cell: ({ row }) => <StateOf state={row.original.quiet ? "quiet" : row.original.state} /> },
+    { id: "topic", header: t("topic"), cell: (row) => row.topic },
+    { id: "group", header: t("group"), cell: (row) => row.group },
+    { id: "state", header: t("state"), cell: (row) => <StateOf state={row.quiet ? "quiet" : row.state} /> },
     right("running", (h) => f.number(h.running)),
     right("perSecond", (h) => f.rate(h.per_second)),
     right("acked", (h) => f.compact(h.acked)),
@@ -137,25 +137,25 @@ function handlerColumns(t: Text<keyof typeof en>, f: Format): Column<Handler>[] 
 
 function runningColumns(t: Text<keyof typeof en>, f: Format, may: (topic: string) => boolean, cancel: (r: Running) => void): Column<Running>[] {
   return [
-    { id: "topic", header: t("topic"), cell: ({ row }) => row.original.topic },
+    { id: "topic", header: t("topic"), cell: (row) => row.topic },
     {
       id: "age",
       header: t("age"),
-      cell: ({ row }) => (row.original.zombie ? <Badge tone="warn">{t("zombie")}</Badge> : f.duration(row.original.for)),
-      meta: { right: true },
+      cell: (row) => (row.zombie ? <Badge tone="warn">{t("zombie")}</Badge> : f.duration(row.for)),
+      right: true,
     },
-    { id: "attempt", header: t("attempt"), cell: ({ row }) => f.number(row.original.attempt), meta: { right: true } },
-    { id: "key", header: t("key"), cell: ({ row }) => row.original.key },
+    { id: "attempt", header: t("attempt"), cell: (row) => f.number(row.attempt), right: true },
+    { id: "key", header: t("key"), cell: (row) => row.key },
     {
       id: "actions",
       header: t("actions"),
-      cell: ({ row }) =>
-        may(row.original.topic) && (
-          <Button look="bare" onClick={() => cancel(row.original)}>
+      cell: (row) =>
+        may(row.topic) && (
+          <Button look="bare" onClick={() => cancel(row)}>
             {t("cancel")}
           </Button>
         ),
     },
-    { id: "id", header: t("id"), cell: ({ row }) => <MessageLink message={row.original} /> },
+    { id: "id", header: t("id"), cell: (row) => <MessageLink message={row} /> },
   ];
 }

@@ -98,17 +98,17 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, open: (m: Member) => voi
     {
       id: "member",
       header: t("member"),
-      accessorFn: (m) => m.member,
-      cell: ({ row }) => <Opener onOpen={() => open(row.original)}>{row.original.member}</Opener>,
+      of: (m) => m.member,
+      cell: (row) => <Opener onOpen={() => open(row)}>{row.member}</Opener>,
     },
-    { id: "state", header: t("state"), accessorFn: (m) => m.health, cell: ({ row }) => <Health member={row.original} /> },
+    { id: "state", header: t("state"), of: (m) => m.health, cell: (row) => <Health member={row} /> },
     number("running", (m) => totals(m).running, f.number),
     number("concurrency", (m) => totals(m).concurrency, f.number),
     number("perSecond", (m) => totals(m).perSecond, f.rate),
-    { id: "host", header: t("host"), accessorFn: (m) => m.host, cell: ({ row }) => `${row.original.host} · ${row.original.pid}` },
-    { id: "version", header: t("version"), accessorFn: (m) => m.version ?? "", cell: ({ row }) => row.original.version },
+    { id: "host", header: t("host"), of: (m) => m.host, cell: (row) => `${row.host} · ${row.pid}` },
+    { id: "version", header: t("version"), of: (m) => m.version ?? "", cell: (row) => row.version },
     number("memory", (m) => m.memory ?? 0, f.bytes),
     number("uptime", (m) => seconds(m.uptime), f.duration),
-    { id: "beat", header: t("beat"), accessorFn: (m) => m.last_beat, cell: ({ row }) => f.ago(row.original.last_beat) },
+    { id: "beat", header: t("beat"), of: (m) => m.last_beat, cell: (row) => f.ago(row.last_beat) },
   ];
 }
