@@ -22,27 +22,31 @@ func (a *API) viewWhole(ctx context.Context, topic string, e driver.Entry) api.M
 		return v // viewEntry shows it as it is stored
 	}
 	mask := a.maskOf(topic)
-	text, err := a.decode(ctx, topic, plain.Message)
+	c, found := codec.ForContentType(plain.Message.ContentType, a.o.Codecs...)
+	if !found || len(plain.Message.Body) == 0 {
+		return v
+	}
+	_, nameless := c.(codec.Nameless)
+	if nameless && len(mask.Fields) > 0 {
+		return v // what is masked has a name, and no field of this body has: it stays hidden whole
+	}
+	text, err := decode(ctx, c, topic, plain.Message.Body)
 	switch {
 	case err != nil && len(mask.Fields) > 0:
 		v.Undecoded = "the body does not decode, and parts of it are masked"
 	case err != nil:
 		v.Undecoded = err.Error()
-	case text != "":
+	default:
 		shown := mask.text(text)
-		v.Decoded, v.Masked = shown, v.Masked || shown != text
+		v.Decoded, v.Masked, v.Schemaless = shown, v.Masked || shown != text, nameless
 	}
 	return v
 }
 
-// decode returns the body of a message as JSON, or nothing where no codec of the options has its content type.
-func (a *API) decode(ctx context.Context, topic string, m *driver.Message) (string, error) {
-	c, found := codec.ForContentType(m.ContentType, a.o.Codecs...)
-	if !found || len(m.Body) == 0 {
-		return "", nil
-	}
+// decode returns a body as JSON.
+func decode(ctx context.Context, c codec.Codec, topic string, body []byte) (string, error) {
 	var value any
-	if err := c.Unmarshal(ctx, topic, m.Body, &value); err != nil {
+	if err := c.Unmarshal(ctx, topic, body, &value); err != nil {
 		return "", err
 	}
 	written, err := json.Marshal(value)

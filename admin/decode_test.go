@@ -10,6 +10,7 @@ import (
 	"github.com/ferrymq/ferry/codec"
 	"github.com/ferrymq/ferry/codec/cbor"
 	"github.com/ferrymq/ferry/codec/msgpack"
+	"github.com/ferrymq/ferry/codec/protobuf"
 )
 
 // payload is published in several formats.
@@ -65,7 +66,7 @@ func TestBodiesAreDecoded(t *testing.T) {
 		}
 		for _, m := range []*ferry.Message{
 			{Topic: topic, ContentType: "application/json", Body: []byte(`{"n":1}`)},
-			{Topic: topic, ContentType: "application/protobuf", Body: []byte{8, 1}},
+			{Topic: topic, ContentType: "application/avro", Body: []byte{8, 1}},
 			{Topic: topic, ContentType: "application/cbor"},
 		} {
 			if got := r.show(m); got.Decoded != "" || got.Undecoded != "" {
@@ -86,6 +87,40 @@ func TestDecodedBodiesAreMasked(t *testing.T) {
 		broken.Body = append(broken.Body, "4111"...)
 		if got := r.show(broken); got.Undecoded == "" || strings.Contains(got.Undecoded, "4111") {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// inProtobuf is a message of Protobuf, or the beginning of one.
+func inProtobuf(bytes int) *ferry.Message {
+	return &ferry.Message{Topic: topic, ContentType: "application/protobuf", Body: []byte("\x08\x07\x12\x044111")[:bytes]}
+}
+
+// TestProtobufIsShownWithoutSchema: fields have numbers for names.
+func TestProtobufIsShownWithoutSchema(t *testing.T) {
+	virtual(t, Options{Codecs: []codec.Codec{protobuf.Wire}}, func(r *rig) {
+		got := r.show(inProtobuf(8))
+		if want := `{"1 varint":7,"2 text":"4111"}`; got.Decoded != want || !got.Schemaless || got.Undecoded != "" {
+			t.Errorf("%+v, want %s", got, want)
+		}
+		if got := r.show(inProtobuf(4)); got.Decoded != "" || got.Schemaless || got.Undecoded == "" {
+			t.Errorf("cut off: %+v", got)
+		}
+		if got := r.as(auth.Grant{Role: auth.Viewer}).show(inProtobuf(8)); got.Decoded != "" || !got.Hidden {
+			t.Errorf("of somebody who may not see bodies: %+v", got)
+		}
+	})
+}
+
+// TestMaskedProtobufIsHidden: a mask hides names, of which a body without a schema has none.
+func TestMaskedProtobufIsHidden(t *testing.T) {
+	o := Options{Codecs: []codec.Codec{protobuf.Wire}, Masks: []Mask{{Fields: []string{"card"}}}}
+	virtual(t, o, func(r *rig) {
+		for _, bytes := range []int{8, 4} {
+			got := r.show(inProtobuf(bytes))
+			if got.Decoded+got.Undecoded != "" || !got.Masked || len(got.BodyBase64) > 0 || *got.Body != masked {
+				t.Errorf("%d bytes: %+v", bytes, got)
+			}
 		}
 	})
 }

@@ -116,3 +116,10 @@ func mediaType(ct string) (string, bool) {
 	media, _, err := mime.ParseMediaType(ct)
 	return media, err == nil || errors.Is(err, mime.ErrInvalidMediaParameter)
 }
+
+// Nameless is a codec that does not know what the fields of its bodies are called, for example of Protobuf without a
+// schema: who hides fields by name finds none in what it decodes.
+type Nameless interface {
+	Codec
+	Nameless()
+}

@@ -167,6 +167,9 @@ func (s *ferryServer) fill() {
 	inCBOR := []byte("\xa1\x64name\x66世界")
 	s.publish("orders", map[string]any{"id": "in-cbor", "body_base64": inCBOR, "content_type": "application/cbor"})
 	s.publish("orders", map[string]any{"id": "broken-cbor", "body_base64": inCBOR[:4], "content_type": "application/cbor"})
+	inProtobuf := []byte("\x08\x07\x12\x06世界\x1a\x03\x08\x96\x01")
+	s.publish("orders", map[string]any{"id": "in-protobuf", "body_base64": inProtobuf,
+		"content_type": "application/protobuf"})
 	for range 3 {
 		s.publish("waste", map[string]any{"body": "x"})
 		s.publish("mails.eu", map[string]any{"body": "later", "delay": "1h"})

@@ -17,6 +17,8 @@ type Message struct {
 	Decoded string `json:"decoded,omitempty" doc:"The body as JSON, where the server reads its content type; of one message, not in lists"`
 	// Undecoded says why a body of a format that the server reads is not decoded.
 	Undecoded string `json:"undecoded,omitempty" doc:"Why a body whose content type the server reads could not be decoded"`
+	// Schemaless says that a decoded body has field numbers and wire types where names would be: nobody knows its schema.
+	Schemaless bool `json:"schemaless,omitempty" doc:"The format names no fields and its schema is not known: a decoded body has numbers and wire types instead"`
 }
 
 // MessagePage is a page of messages. It may be empty although there is more.

@@ -30,8 +30,8 @@ a file (--config, docs/server.md); a flag, or its FERRY_* variable, counts more 
 file and the certificate read again: limits, the level of the log, and channels, rules and silences change at
 once, the rest at the next start. It stops at SIGTERM or Ctrl-C; a second one stops at once.
 
-Bodies of MessagePack and CBOR are shown decoded, and those of Avro where FERRY_SCHEMA_REGISTRY, or the file that
-FERRY_SCHEMA_REGISTRY_FILE names, has the URL of the schema registry.`
+Bodies of MessagePack and CBOR are shown decoded, those of Protobuf by their field numbers, and those of Avro where
+FERRY_SCHEMA_REGISTRY, or the file that FERRY_SCHEMA_REGISTRY_FILE names, has the URL of the schema registry.`
 
 const serveExample = `  FERRY_BROKER=redis://localhost:6379 ferry serve
   ferry serve --broker disk:///var/lib/ferry

@@ -117,6 +117,15 @@ test("a body of another format is decoded, and one that is broken says so", asyn
   await page.getByText(/^It says that it is application\/cbor, but cannot be decoded/).waitFor();
 });
 
+test("a body of Protobuf is shown by its field numbers, as it stands on the wire", async () => {
+  await page.goto(`${server}/messages/orders/in-protobuf`);
+  await page.getByText("application/protobuf without its schema").waitFor();
+  await page.getByText('2 text: "世界"').waitFor();
+  await page.getByText("3 message: {1}").waitFor();
+  await page.getByRole("button", { name: "Hex" }).click();
+  await page.getByText("00000000  08 07 12 06").waitFor();
+});
+
 test("a test message is published from its topic", async () => {
   await page.goto(`${server}/messages?topic=tasks`);
   await page.getByRole("button", { name: "Publish" }).click();

@@ -171,7 +171,7 @@ var Light = []struct{ Packages, Links []string }{
 	},
 	{
 		Packages: []string{"codec/protobuf"},
-		Links:    []string{"google.golang.org/protobuf/proto"},
+		Links:    []string{"google.golang.org/protobuf/proto", "google.golang.org/protobuf/encoding/protowire"},
 	},
 	{
 		Packages: []string{"codec/msgpack"},

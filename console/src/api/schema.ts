@@ -2497,6 +2497,8 @@ export interface components {
             raw_base64?: string;
             ref?: string;
             retry?: components["schemas"]["Retry"];
+            /** @description The format names no fields and its schema is not known: a decoded body has numbers and wire types instead */
+            schemaless?: boolean;
             /** Format: date-time */
             settled_at?: string;
             state?: string;

@@ -48,7 +48,7 @@ export function Body({ message }: { message: Message }) {
         </span>
       </div>
       {encoding && <p className="pb-2 text-warn">{t("encoded", { encoding })}</p>}
-      {message.decoded !== undefined && form === "tree" && <p className="pb-2 text-muted">{t("decoded", { type: message.content_type ?? "" })}</p>}
+      {message.decoded !== undefined && form === "tree" && <p className="pb-2 text-muted">{t(message.schemaless ? "decodedWire" : "decoded", { type: message.content_type ?? "" })}</p>}
       {message.undecoded && <p className="pb-2 wrap-anywhere text-warn">{t("undecoded", { type: message.content_type ?? "", why: message.undecoded })}</p>}
       {message.masked && <p className="pb-2 text-muted">{t("masked")}</p>}
       {bytes.length === 0 ? <p className="text-muted">{t("empty")}</p> : <Shown form={form} message={message} value={value} bytes={bytes} />}

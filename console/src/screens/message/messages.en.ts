@@ -37,6 +37,7 @@ export const en = {
   hidden: "Bodies are hidden from you: they take the scope payload.",
   encoded: "These are the bytes as they are stored ({encoding}): the server has no filter or key that reads them.",
   decoded: "Decoded from {type}; hex shows the bytes.",
+  decodedWire: "{type} without its schema: fields have numbers and wire types, and what is text or a message is a guess. Hex shows the bytes.",
   undecoded: "It says that it is {type}, but cannot be decoded: {why}",
   masked: "Parts are masked by the rules of the server.",
   empty: "The body is empty.",

@@ -39,6 +39,7 @@ export const zh: Record<keyof typeof en, string> = {
   hidden: "您无权查看正文：需要 payload 权限。",
   encoded: "这是存储的原始字节（{encoding}）：服务端没有能读取它们的过滤器或密钥。",
   decoded: "由 {type} 解码；十六进制显示原始字节。",
+  decodedWire: "{type}，没有 schema：字段只有编号和线路类型，文本还是消息是推测的。十六进制显示原始字节。",
   undecoded: "它标明为 {type}，但无法解码：{why}",
   masked: "部分内容已按服务器规则脱敏。",
   empty: "正文为空。",
