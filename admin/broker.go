@@ -64,6 +64,13 @@ func (a *API) showHealth(ctx context.Context, _ *struct{}) (api.Health, error) {
 		h.Errors = append(h.Errors, r.String())
 		h.Reasons = append(h.Reasons, viewReason(r))
 	}
+	for _, r := range a.notPulled(ctx) {
+		if h.Status == string(monitor.Healthy) {
+			h.Status = r.Status
+		}
+		h.Errors = append(h.Errors, r.Subject+": "+r.Text)
+		h.Reasons = append(h.Reasons, r)
+	}
 	return h, nil
 }
 

@@ -19,7 +19,7 @@ func TestCodesOfHealth(t *testing.T) {
 		monitor.CodeUnreachable, monitor.CodeMemory, monitor.CodeNoTopic, monitor.CodeBound, monitor.CodeInvalid,
 		monitor.CodeDead, monitor.CodeNoConsumer, monitor.CodeOld, monitor.CodeGrowing, monitor.CodeReconnecting,
 		monitor.CodeFailing, monitor.CodeZombies, monitor.Code(monitor.Overdue), monitor.Code(monitor.Unexpired),
-		monitor.Code(monitor.Stalled), monitor.Code(monitor.LongRunning),
+		monitor.Code(monitor.Stalled), monitor.Code(monitor.LongRunning), codeNotPulled,
 	}
 	for _, code := range codes {
 		if !slices.Contains(named, string(code)) {
@@ -27,6 +27,6 @@ func TestCodesOfHealth(t *testing.T) {
 		}
 	}
 	if len(named) != len(codes) {
-		t.Errorf("the API names %d codes, the monitor has %d", len(named), len(codes))
+		t.Errorf("the API names %d codes, there are %d", len(named), len(codes))
 	}
 }

@@ -3,10 +3,12 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ferrymq/ferry/admin/api"
 	"github.com/ferrymq/ferry/internal/jsontime"
+	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/wecom"
 )
 
@@ -50,4 +52,31 @@ func pullProblem(err error) string {
 	}
 	detail, _ := tell(err)
 	return detail
+}
+
+// codeNotPulled is the code of an account of customer service that nobody pulls any more.
+const codeNotPulled = "wecom_not_pulled"
+
+// notPulled returns a reason for each account whose pulls have stopped, if there is customer service. What the broker
+// does not answer about them, it is unreachable for.
+func (a *API) notPulled(ctx context.Context) []api.HealthReason {
+	if a.o.WeCom == nil {
+		return nil
+	}
+	overdue, err := a.o.WeCom.Overdue(ctx)
+	if err != nil {
+		_ = a.problem(ctx, err) // which logs it
+		return nil
+	}
+	reasons := make([]api.HealthReason, len(overdue))
+	for i, c := range overdue {
+		r := api.HealthReason{Status: string(monitor.Degraded), Code: codeNotPulled, Account: c.Account,
+			Subject: "account " + c.Account + " of WeCom", Text: "it was never pulled"}
+		if !c.Pulled.IsZero() {
+			age := time.Since(c.Pulled).Round(time.Second)
+			r.Age, r.Text = api.Duration(age), fmt.Sprintf("it was last pulled %v ago", age)
+		}
+		reasons[i] = r
+	}
+	return reasons
 }

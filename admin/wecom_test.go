@@ -52,6 +52,12 @@ func TestWeComAccounts(t *testing.T) {
 		if failed.Account != "kf2" || failed.Pulled != nil || failed.Problem == "" {
 			r.Errorf("%+v", failed)
 		}
+		var h api.Health
+		viewer.get(api.Base+"/health", &h)
+		if n := len(h.Reasons); n == 0 || h.Status == "healthy" || h.Reasons[n-1].Code != codeNotPulled ||
+			h.Reasons[n-1].Account != "kf2" || h.Errors[n-1] != "account kf2 of WeCom: it was never pulled" {
+			t.Errorf("an account that was never pulled is no reason: %+v", h)
+		}
 		var b api.Broker
 		if viewer.get(api.Base+"/broker", &b); !b.WeCom {
 			r.Error("the broker's page does not tell that there is customer service")

@@ -63,12 +63,13 @@ type Health struct {
 // languages.
 type HealthReason struct {
 	Status    string   `json:"status"`
-	Code      string   `json:"code" enum:"broker_unreachable,memory_used,topic_missing,bound_used,messages_invalid,dead_letters,no_consumer,oldest_waits,backlog_grows,worker_reconnecting,messages_fail,handlers_abandoned,overdue,unexpired,stalled,long_running"`
+	Code      string   `json:"code" enum:"broker_unreachable,memory_used,topic_missing,bound_used,messages_invalid,dead_letters,no_consumer,oldest_waits,backlog_grows,worker_reconnecting,messages_fail,handlers_abandoned,overdue,unexpired,stalled,long_running,wecom_not_pulled"`
 	Subject   string   `json:"subject" doc:"The broker, a topic, a group of a topic, or a worker, in words"`
 	Text      string   `json:"text" doc:"The reason in English"`
 	Topic     string   `json:"topic,omitempty"`
 	Group     string   `json:"group,omitempty"`
 	Instance  string   `json:"instance,omitempty" doc:"A worker"`
+	Account   string   `json:"account,omitempty" doc:"An account of customer service of WeCom"`
 	Count     int64    `json:"count,omitempty"`
 	Share     float64  `json:"share,omitempty" doc:"From 0 to 1"`
 	Age       Duration `json:"age,omitempty"`

@@ -2305,9 +2305,11 @@ export interface components {
             workers: number;
         };
         HealthReason: {
+            /** @description An account of customer service of WeCom */
+            account?: string;
             age?: string;
             /** @enum {string} */
-            code: "broker_unreachable" | "memory_used" | "topic_missing" | "bound_used" | "messages_invalid" | "dead_letters" | "no_consumer" | "oldest_waits" | "backlog_grows" | "worker_reconnecting" | "messages_fail" | "handlers_abandoned" | "overdue" | "unexpired" | "stalled" | "long_running";
+            code: "broker_unreachable" | "memory_used" | "topic_missing" | "bound_used" | "messages_invalid" | "dead_letters" | "no_consumer" | "oldest_waits" | "backlog_grows" | "worker_reconnecting" | "messages_fail" | "handlers_abandoned" | "overdue" | "unexpired" | "stalled" | "long_running" | "wecom_not_pulled";
             /** Format: int64 */
             count?: number;
             error?: string;

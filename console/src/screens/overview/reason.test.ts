@@ -16,6 +16,13 @@ test("a reason is worded in the language that is shown", () => {
   expect(sentenceOf({ ...reason, code: "memory_used", share: 0.834 }, inLanguage("en"), formats("en"))).toBe("83% of its memory is used");
 });
 
+test("an account whose pulls have stopped is named", () => {
+  const stopped: Reason = { status: "degraded", code: "wecom_not_pulled", subject: "account kf1 of WeCom", text: "it was never pulled", account: "kf1" };
+  expect(subjectOf(stopped, inLanguage("en"))).toBe("Account kf1 of WeCom");
+  expect(sentenceOf(stopped, inLanguage("en"), formats("en"))).toBe("it was never pulled");
+  expect(sentenceOf({ ...stopped, age: "6m0s" }, inLanguage("en"), formats("en"))).toContain("last pulled 6m ago");
+});
+
 test("a reason of a newer server is as the server words it", () => {
   expect(sentenceOf({ ...reason, code: "brand_new" as Reason["code"] }, inLanguage("zh-CN"), formats("zh-CN"))).toBe("as the server says");
 });
