@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,6 +64,29 @@ func BenchmarkTypedHandler(b *testing.B) {
 	})
 }
 
+// BenchmarkManyHandlers has handlers of so many topics in one worker.
+func BenchmarkManyHandlers(b *testing.B) {
+	for _, n := range []int{1, 10, 100, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			topics := make([]string, n)
+			for i := range topics {
+				topics[i] = topic + strconv.Itoa(i)
+			}
+			body := make([]byte, 128)
+			benchmark(b, 1, 100, func(i int) *ferry.Message {
+				return &ferry.Message{Topic: topics[i%n], Body: body}
+			}, func(w *worker.Worker, done func()) {
+				for _, t := range topics {
+					worker.HandleRaw(w, t, func(context.Context, *ferry.Delivery) error {
+						done()
+						return nil
+					})
+				}
+			})
+		})
+	}
+}
+
 var keyNames = numbered(1000)
 
 func benchmark(b *testing.B, publishers, batch int, message func(i int) *ferry.Message,
@@ -100,10 +124,18 @@ func benchmark(b *testing.B, publishers, batch int, message func(i int) *ferry.M
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
-	if d := broker.Driver(); d != nil {
-		if s, err := d.Stats(ctx, topic); err != nil || s.Groups[0].Acked != uint64(b.N) {
-			b.Errorf("%+v, %v", s, err)
+	infos, err := broker.Driver().Topics(ctx)
+	acked := uint64(0)
+	for _, info := range infos {
+		s, e := broker.Driver().Stats(ctx, info.Topic)
+		if e != nil {
+			b.Error(e)
+			continue
 		}
+		acked += s.Groups[0].Acked
+	}
+	if err != nil || acked != uint64(b.N) {
+		b.Errorf("%d of %d acknowledged, %v", acked, b.N, err)
 	}
 }
 

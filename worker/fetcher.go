@@ -90,7 +90,7 @@ func (c *consumer) awaitRoom(ctx context.Context) (n int, open context.Context, 
 		if e.draining || ctx.Err() != nil {
 			return 0, nil, false
 		}
-		if n := c.room(); n > 0 {
+		if n := c.room(e.demandBeside(c)); n > 0 {
 			c.ask()
 			return c.atOnce(n), c.intake.open, true
 		}
@@ -108,17 +108,16 @@ func (c *consumer) atOnce(n int) int {
 	return n
 }
 
-// room is how many deliveries to ask for now. Zero while less than half of what may be held is missing, so that fetches
-// are few and large.
-func (c *consumer) room() int {
+// room is how many deliveries to ask for now, beside what others want. Zero while less than half of what may be held is
+// missing, so that fetches are few and large.
+func (c *consumer) room(others demand) int {
 	e := c.e
 	if c.quiet {
 		return 0
 	}
-	promised, hungry := e.others(c)
-	free := max(0, min(c.limit-c.inUse, e.pool.limit-e.active-e.zombies-promised)) * c.batchSize
+	free := max(0, min(c.limit-c.inUse, e.pool.limit-e.active-e.zombies-others.promised)) * c.batchSize
 	target := min(max(free, c.pace.prefetch), c.pace.fits())
-	if hungry {
+	if others.hungry > 0 {
 		target = min(target, max(0, c.share()-c.inUse)*c.batchSize)
 	}
 	held := c.lanes.ready.n

@@ -15,22 +15,35 @@ func (c *consumer) share() int {
 	return min(c.limit, (c.e.pool.limit+n-1)/n)
 }
 
-// others tells how many free slots the other consumers can use already, and whether one of them has less than its share
-// and just asks for more.
-func (e *engine) others(c *consumer) (promised int, hungry bool) {
-	if len(e.consumers) == 1 {
-		return 0, false
-	}
-	for _, o := range e.consumers {
-		if o != c {
-			promised += min(o.lanes.ready.n, o.limit-o.inUse)
-			hungry = hungry || o.hungry()
-		}
-	}
-	return promised, hungry
+// demand is what some consumers want of the slots.
+type demand struct {
+	promised int // free slots that they can use already
+	hungry   int // how many of them have less than their share and just ask for more
 }
 
-func (c *consumer) hungry() bool {
+func (d demand) plus(o demand) demand  { return demand{d.promised + o.promised, d.hungry + o.hungry} }
+func (d demand) minus(o demand) demand { return demand{d.promised - o.promised, d.hungry - o.hungry} }
+
+// demandBeside is that of all consumers but c, which may be nil.
+func (e *engine) demandBeside(c *consumer) (d demand) {
+	now := e.now()
+	for _, o := range e.consumers {
+		if o != c {
+			d = d.plus(o.demand(now))
+		}
+	}
+	return d
+}
+
+func (c *consumer) demand(now time.Duration) demand {
+	d := demand{promised: max(0, min(c.lanes.ready.n, c.limit-c.inUse))}
+	if c.hungry(now) {
+		d.hungry = 1
+	}
+	return d
+}
+
+func (c *consumer) hungry(now time.Duration) bool {
 	if c.quiet || c.inUse+c.lanes.ready.n >= c.share() {
 		return false
 	}
@@ -38,7 +51,7 @@ func (c *consumer) hungry() bool {
 		return true
 	}
 	until := c.intake.asked + appetite
-	if c.intake.asked == 0 || until <= c.e.now() {
+	if c.intake.asked == 0 || until <= now {
 		return false
 	}
 	c.e.watchUntil(until) // for those that hold back
@@ -47,7 +60,14 @@ func (c *consumer) hungry() bool {
 
 // makeRoom wakes the fetcher if it waits for room and there is some.
 func (c *consumer) makeRoom() {
-	if !c.intake.parked || c.room() == 0 {
+	if c.intake.parked {
+		c.wakeFetcher(c.e.demandBeside(c))
+	}
+}
+
+// wakeFetcher wakes the fetcher, which waits for room, if there is some beside what others want.
+func (c *consumer) wakeFetcher(others demand) {
+	if c.room(others) == 0 {
 		return
 	}
 	c.intake.parked = false
@@ -63,12 +83,17 @@ func (c *consumer) ask() {
 	}
 }
 
-// makeRoom does so for every consumer.
+// makeRoom does so for every consumer. What they want is added up once: a thousand would look a million times.
 func (e *engine) makeRoom() {
 	if e.parked == 0 {
 		return
 	}
+	all, now := e.demandBeside(nil), e.now()
 	for _, c := range e.consumers {
-		c.makeRoom()
+		if c.intake.parked {
+			others := all.minus(c.demand(now))
+			c.wakeFetcher(others)
+			all = others.plus(c.demand(now))
+		}
 	}
 }
