@@ -63,20 +63,38 @@ func (s *subscription) acked(c *scriptCall, ss []driver.Settlement, order []int,
 // ackArgs are the arguments of lua/ack.lua, and the order in which it answers.
 func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]int, []any) {
 	at := func(i int) *token { return ss[i].Delivery.Token.(*token) }
-	order, leases, head := byLease(run, at, false)
-	n := len(order)
-	args := make([]any, 4+len(head)+2*n+4)
-	copy(args, []any{s.o.Group, "acked", n, leases})
-	copy(args[4:], head)
-	base := 4 + len(head)
+	leases, n := byLease(run, at), len(run)
+	order, args := make([]int, 0, n), make([]any, 4, 8+3*len(leases)+2*n)
+	copy(args, []any{s.o.Group, "acked", n, len(leases)})
+	for _, of := range leases {
+		args = append(args, at(of[0]).lease, len(of), placesOf(of, at))
+		order = append(order, of...)
+	}
 	total, sizes, took := 0, make([]byte, 0, 6*n), make([]byte, 0, 10*n)
-	for k, i := range order {
+	for _, i := range order {
 		t := at(i)
-		args[base+k], args[base+n+k] = &t.id, &t.name // as pointers: a text would be copied to be an argument
+		args = append(args, &t.id) // as a pointer: a text would be copied to be an argument
 		total += t.size
 		sizes = append(strconv.AppendInt(sizes, int64(t.size), 10), ' ')
 		took = append(strconv.AppendInt(took, max(0, int64(ss[i].Took)), 10), ' ')
 	}
-	args[base+2*n], args[base+2*n+1], args[base+2*n+2], args[base+2*n+3] = total, sizes, took, s.o.Instance
-	return order, args
+	for _, i := range order {
+		args = append(args, &at(i).name)
+	}
+	return order, append(args, total, sizes, took, s.o.Instance)
+}
+
+// placesOf tells where deliveries are in their claim, as ranges, if that is noted whole.
+func placesOf(of []int, at func(int) *token) []byte {
+	var text []byte
+	for k := 0; k < len(of) && at(of[0]).place > 0; {
+		first, n := at(of[k]).place, 1
+		for k+n < len(of) && at(of[k+n]).place == first+n {
+			n++
+		}
+		text = append(strconv.AppendInt(text, int64(first), 10), '-')
+		text = append(strconv.AppendInt(text, int64(first+n-1), 10), ' ')
+		k += n
+	}
+	return text
 }

@@ -57,6 +57,7 @@ type claim struct {
 	begun time.Time
 	now   time.Time // the server's
 	got   claimed
+	place int     // of the next delivery in the claim, if that is noted whole
 	room  []taken // for deliveries that are to come
 }
 
@@ -137,12 +138,21 @@ func (c *claim) answer(ctx context.Context, reply redisconn.Reply, err error) (r
 	notes := reply.List(6)
 	for i, v := range reply.List(5) {
 		item := redisconn.ReplyOf(v)
+		c.place = placeIf(reply.Text(7), i)
 		if err := c.take(ctx, item, item.List(1), historyOfNote(notes.Text(i))); err != nil {
 			return false, err
 		}
 	}
 	c.got.more = c.got.more || reply.Text(3) == "2"
 	return reply.Text(3) == "1", nil
+}
+
+// placeIf returns the place of a delivery in its claim, from 1, if that is noted whole.
+func placeIf(whole string, i int) int {
+	if whole == "" {
+		return 0
+	}
+	return i + 1
 }
 
 // history is what was before a delivery: failed attempts, lost leases, its cause, and when the message was published;
@@ -171,7 +181,8 @@ func (c *claim) take(ctx context.Context, item, fields redisconn.Reply, h histor
 	}
 	x := &c.room[0]
 	c.room = c.room[1:]
-	x.token = token{s: c.s, part: c.part, id: item.Text(0), lease: c.lease, until: c.begun.Add(c.s.o.Lease)}
+	x.token = token{s: c.s, part: c.part, id: item.Text(0), lease: c.lease, place: c.place,
+		until: c.begun.Add(c.s.o.Lease)}
 	if err := c.fill(x, fields, h); err != nil {
 		c.got.more = true
 		_, err := c.part.run(ctx, &c.s.d.scripts.invalid, x.token.id, err.Error())

@@ -2,6 +2,7 @@ package redisstream
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -27,41 +28,42 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	return errs
 }
 
-// byLease puts deliveries of one partition in order of their leases, and returns the arguments that tell of each lease
-// and how many deliveries it has, which follow if they are to be between.
-func byLease(run []int, at func(int) *token, between bool) (order []int, leases int, args []any) {
-	rest := map[string][]int{}
-	var names []string
+// byLease divides deliveries of one partition by their leases, each in the order of the claim as far as that matters.
+func byLease(run []int, at func(int) *token) (leases [][]int) {
+	place := map[string]int{}
 	for _, i := range run {
-		lease := at(i).lease
-		if rest[lease] == nil {
-			names = append(names, lease)
+		n, known := place[at(i).lease]
+		if !known {
+			n = len(leases)
+			place[at(i).lease], leases = n, append(leases, nil)
 		}
-		rest[lease] = append(rest[lease], i)
+		leases[n] = append(leases[n], i)
 	}
-	for _, lease := range names {
-		args = append(args, lease, len(rest[lease]))
-		if between {
-			for _, i := range rest[lease] {
-				args = append(args, at(i).id)
-			}
-		}
-		order = append(order, rest[lease]...)
+	for _, of := range leases {
+		slices.SortStableFunc(of, func(a, b int) int { return at(a).place - at(b).place })
 	}
-	return order, len(names), args
+	return leases
 }
 
 func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver.Delivery, run []int, errs []error) {
 	begun := time.Now()
-	order, leases, args := byLease(run, func(i int) *token { return ds[i].Token.(*token) }, true)
-	c := &scriptCall{part: part, script: &s.d.scripts.extend,
-		args: append([]any{s.o.Group, s.o.Lease.Milliseconds(), leases}, args...)}
+	at := func(i int) *token { return ds[i].Token.(*token) }
+	leases := byLease(run, at)
+	order, args := make([]int, 0, len(run)), []any{s.o.Group, s.o.Lease.Milliseconds(), len(leases)}
+	for _, of := range leases {
+		args = append(args, at(of[0]).lease, len(of))
+		for _, i := range of {
+			args = append(args, at(i).id)
+		}
+		order = append(order, of...)
+	}
+	c := &scriptCall{part: part, script: &s.d.scripts.extend, args: args}
 	s.d.runAll(ctx, []*scriptCall{c})
 	results := s.verdicts(c, len(order))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, i := range order {
-		t := ds[i].Token.(*token)
+		t := at(i)
 		switch {
 		case c.err != nil:
 			errs[i] = c.err

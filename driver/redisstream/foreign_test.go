@@ -15,7 +15,8 @@ import (
 // names.
 var comeAndGo = []string{"meta", "ids", "left", "graves", "later", "dedup", "raw", "laters", "delayed", "held",
 	"expires", "windows", "kept", "invalid",
-	"g:default:state", "g:default:flight", "g:default:busy", "g:default:claims", "g:default:offer", "g:default:record",
+	"g:default:state", "g:default:flight", "g:default:bulk", "g:default:busy", "g:default:claims",
+	"g:default:offer", "g:default:record",
 	"g:default:history",
 	"g:default:edited", "g:default:lane0", "g:default:lane1", "g:default:lane2", "g:default:lane3",
 	"g:default:chain", "g:default:wait",

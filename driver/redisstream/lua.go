@@ -94,6 +94,8 @@ var (
 	luaSpan string
 	//go:embed lua/split.lua
 	luaSplit string
+	//go:embed lua/spread.lua
+	luaSpread string
 	//go:embed lua/state.lua
 	luaState string
 	//go:embed lua/stats.lua

@@ -106,19 +106,21 @@ const oddKey = "\x01"
 // book leases what was read. What must wait for its key is put aside by the script.
 func (c *claim) book(ctx context.Context, entries redisconn.Reply, asked int) error {
 	s, n := c.s, len(entries)
-	args, keyed := make([]any, 8+2*n), false
-	copy(args, []any{s.o.Group, s.id, c.x.epoch, c.lease, asked, s.o.Lease.Milliseconds(), s.o.MaxRun, n})
+	args, keyed, last := make([]any, 10+n), false, ""
+	ids := make([]byte, 0, 20*n)
 	for i, e := range entries {
 		item := redisconn.ReplyOf(e)
 		if len(item) == 0 {
 			return entries.ErrShape("XREADGROUP")
 		}
 		key := keyOf(item.List(1))
-		args[8+i], args[8+n+i] = item[0], key
+		last = item.Text(0)
+		ids, args[10+i] = append(append(ids, last...), ' '), key
 		keyed = keyed || key != ""
 	}
+	copy(args, []any{s.o.Group, s.id, c.x.epoch, c.lease, asked, s.o.Lease.Milliseconds(), s.o.MaxRun, n, last, ids})
 	if !keyed {
-		args = args[:8+n]
+		args = args[:10]
 	}
 	reply, err := c.part.run(ctx, &s.d.scripts.book, args...)
 	c.heard(err)
@@ -144,6 +146,7 @@ func (c *claim) book(ctx context.Context, entries redisconn.Reply, asked int) er
 			continue
 		}
 		item := redisconn.ReplyOf(e)
+		c.place = placeIf(reply.Text(4), i)
 		if err := c.take(ctx, item, item.List(1), historyOfNote(notes.Text(i))); err != nil {
 			return err
 		}

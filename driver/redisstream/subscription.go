@@ -53,6 +53,7 @@ type token struct {
 	part  *partition
 	id    string // of the stream entry
 	lease string
+	place int    // in its claim, from 1, if that is noted whole; else 0
 	name  string // id of the message
 	key   string
 	size  int       // bytes of the entry
@@ -61,6 +62,10 @@ type token struct {
 
 // String names the delivery by its lease and its entry.
 func (t *token) String() string { return t.lease + "/" + strconv.Itoa(t.part.index) + "/" + t.id }
+
+// newestForm ends the name of a member that can read claims that are noted whole (lua/spread.lua): there are some only
+// while every member can.
+const newestForm = ".2"
 
 // Subscribe joins a group, and creates topic and group if they do not exist.
 func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
@@ -74,7 +79,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &subscription{d: d, o: o, id: d.shell.NewToken(), steps: redisshell.Steps(o),
+	s := &subscription{d: d, o: o, id: d.shell.NewToken() + newestForm, steps: redisshell.Steps(o),
 		gate: redisshell.NewGate(o.MaxInflight),
 		kick: make(chan struct{}, 1), held: map[*token]bool{}, begun: map[*token]bool{}}
 	m := membership{group: o.Group, order: strconv.Itoa(int(o.Order)), start: o.Start}

@@ -28,6 +28,12 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
+	return newWorldBeside(t)
+}
+
+// newWorldBeside is one of several in a test.
+func newWorldBeside(t *testing.T) *world {
+	t.Helper()
 	return worldOn(t, redistest.Shared(t))
 }
 

@@ -17,7 +17,10 @@ var Counted = []string{
 //
 // At 08c02f7, before the pairs of drivers began to share their code, there were 36,872, wrapped at 120 columns as they
 // are now (36,370 in lines of any width). The aim is a tenth less, 33,185.
-const MostLines = 37_418
+//
+// Once it went up, by 150: driver/redisstream notes claims of plain messages as a whole, which takes the server 4.4 us
+// for a drained message instead of 5.4, and nothing that was there could go for it.
+const MostLines = 37_568
 
 // countLines counts the lines of Go and Lua of each folder that are neither empty nor comments, without tests.
 func countLines(sources []Source, folders []string) map[string]int {

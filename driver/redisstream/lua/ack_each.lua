@@ -3,16 +3,14 @@ if not simple then
   local spoilt
   i, seen, keys, freed = 0, {}, {}, {}
   for t = 1, tokens do
-    local token = ARGV[4 + 2 * t]
-    local bare = token .. '/'
-    local till = call('ZSCORE', G .. 'lease', token)
-    local valid = till and tonumber(till) > at
-    for _ = 1, tonumber(ARGV[5 + 2 * t]) do
+    local token = token_of(t)
+    local mark, valid = token .. '/', valid_lease(t)
+    for _ = 1, count_of(t) do
       i = i + 1
       local v, id = hold[i], ARGV[base + i]
-      if not v or v ~= bare and string.sub(v, 1, #token) ~= token or seen[id] then
+      if not v or v ~= mark and string.sub(v, 1, #token) ~= token or seen[id] then
         results[i] = 'l'
-      elseif v ~= bare and string.sub(v, 1, #bare) ~= bare or odd[i] or grave[i] then
+      elseif v ~= mark and string.sub(v, 1, #mark) ~= mark or odd[i] or grave[i] then
         results[i] = 's'
       elseif not valid then
         results[i] = 'l'
@@ -39,8 +37,8 @@ if not simple then
   local ended, gone, fewer, names, counted = {}, {}, {}, {}, {}
   i = 0
   for t = 1, tokens do
-    local token, done = ARGV[4 + 2 * t], 0
-    for _ = 1, tonumber(ARGV[5 + 2 * t]) do
+    local token, done = token_of(t), 0
+    for _ = 1, count_of(t) do
       i = i + 1
       if results[i] == 'k' then
         local id, key = ARGV[base + i], string.sub(hold[i], #token + 2)

@@ -69,6 +69,7 @@ local function advance_leases(g, limit)
     lapsed[#lapsed + 1] = {id, s.p}
     return true
   end
+  one_by_one(g)
   for _, mem in ipairs(past(of(g, 'lease'), limit)) do
     if #lapsed >= limit then break end
     if string.sub(mem, 1, 1) == '*' then

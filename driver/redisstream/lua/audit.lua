@@ -6,6 +6,7 @@
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if ARGV[3] == '' then numbers() end
 advance(1000)
+for _, g in ipairs(groups()) do one_by_one(g) end
 local checked = 0
 local phase, last, seq, at = sweep(ARGV[3])
 

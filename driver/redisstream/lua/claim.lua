@@ -3,7 +3,8 @@
 --   9 instance, 10 how many entries are read ahead, 11 to 14 how far one claim moves each lane (11 is "" for strict priority), 15 tokens of
 --   claims whose answers did not come, 16 how many are read here, 17 "1" if the owner reads more itself.
 -- Returns {"stale"}, {"lost"} for one who is not the owner, or {"ok", now, next due or "", "1" if the owner may read the rest itself or
---   "2" if there may be more, list of {id, attempts, lost leases, cause, published, fields}, entries that are plain, what META has of those}.
+--   "2" if there may be more, list of {id, attempts, lost leases, cause, published, fields}, entries that are plain, what META has of those, "1" if their
+--   claim is noted whole}.
 local ROUNDS = 16 -- in which something is read whose key is free; then somebody else's turn is due
 local g, run, picked = ARGV[2], tonumber(ARGV[8]), {}
 if not entries then all_ours() end -- what the gate has read, it has looked at

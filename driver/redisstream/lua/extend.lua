@@ -9,6 +9,8 @@ local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 call('HLEN', G .. 'state')
 call('HLEN', G .. 'claims') -- what is written must be ours; the rest is read first
+call('HLEN', G .. 'flight')
+spread(G)
 local results, ends, at = {}, now + ARGV[3], 5
 local function lives(member)
   local till = call('ZSCORE', G .. 'lease', member)

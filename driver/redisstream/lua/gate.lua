@@ -8,7 +8,7 @@ local asked = math.min(most, small)
 local clock = call('TIME')
 local at = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local topic = call('HMGET', KEYS[1], 'partitions', 'paused', 'next', 'prio')
-local group = call('HMGET', G .. 'group', 'last', 'paused', 'reading', 'pass', 'pass0', 'pass1', 'pass2', 'pass3')
+local group = call('HMGET', G .. 'group', 'last', 'paused', 'reading', 'pass', 'pass0', 'pass1', 'pass2', 'pass3', 'whole')
 local owner = call('HMGET', G .. 'owner', 'member', 'epoch', 'until')
 if topic[1] ~= ARGV[1] or not group[1] then return {'stale'} end
 if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then return {'lost'} end
@@ -20,7 +20,7 @@ if not paused and not group[3] and not topic[4] and ARGV[15] == '' and (not topi
     call('HSET', G .. 'group', 'reading', 1)
     return {'ok', string.format('%.0f', at), topic[3] or '', '1', {}, {}, {}}
   end
-  for _, name in ipairs({'flight', 'claims', 'busy', 'offer'}) do call('HLEN', G .. name) end -- what a lease writes must be ours
+  for _, name in ipairs({'flight', 'bulk', 'claims', 'busy', 'offer'}) do call('HLEN', G .. name) end -- what a lease writes must be ours
   for _, name in ipairs({'meta', 'ids'}) do call('HLEN', T .. name) end
   for _, name in ipairs({'lease', 'chain'}) do call('ZCARD', G .. name) end
   local reply = call('XREADGROUP', 'GROUP', ARGV[2], ARGV[9], 'COUNT', asked, 'STREAMS', T .. 'stream', '>')

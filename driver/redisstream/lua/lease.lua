@@ -6,16 +6,30 @@ local function key_of(fields)
   return fields[n - 3] == 'key' and fields[n - 2] or ''
 end
 
--- hold_all notes that messages are in flight under a token.
-local function hold_all(flight, ids, token, ends)
-  call('HSET', G .. 'flight', unpack(flight))
-  call('HSET', G .. 'claims', token, table.concat(ids, ' '), '#' .. token, #ids)
+-- begin_lease notes until when a token holds its messages.
+local function begin_lease(token, ends)
   call('ZADD', G .. 'lease', ends, token)
   local due = call('HGET', KEYS[1], 'next')
   if not due or ends < (tonumber(due) or 0) then call('HSET', KEYS[1], 'next', string.format('%.0f', ends)) end
 end
 
--- lease takes messages that are in no queue, with their keys ('' for none; nil if none has one), and returns the places in the list of those that must wait
+-- hold_all notes that messages are in flight under a token, one by one.
+local function hold_all(flight, ids, token, ends)
+  call('HSET', G .. 'flight', unpack(flight))
+  call('HSET', G .. 'claims', token, table.concat(ids, ' '), '#' .. token, #ids)
+  begin_lease(token, ends)
+end
+
+-- all_plain tells whether META has nothing. Else what is noted whole would be noted one by one when it is acknowledged.
+local function all_plain() return call('HLEN', T .. 'meta') < 2 end
+
+-- hold_whole notes that n messages without keys are, as spread reads it.
+local function hold_whole(n, list, token, ends)
+  call('HSET', G .. 'bulk', token, string.rep('h', n), '@' .. token, list)
+  begin_lease(token, ends)
+end
+
+-- lease takes messages that are in no queue, with their keys ('' for none; nothing if none has one), and returns the places in the list of those that must wait
 -- because of their key: for one that is held, has others before it, or has enough of them in this run.
 local function lease(ids, keys, token, ends, run)
   if not keys then
@@ -66,7 +80,7 @@ end
 
 -- notes returns what META has of entries, if it has anything.
 local function notes(ids)
-  if call('HLEN', T .. 'meta') < 2 then return {} end
+  if all_plain() then return {} end
   local list = call('HMGET', T .. 'meta', unpack(ids))
   for i = 1, #ids do list[i] = list[i] or '' end
   return list

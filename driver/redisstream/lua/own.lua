@@ -4,6 +4,7 @@
 -- drains gives up at once, takes nothing, and is not planned with; it stays a member for what it still holds.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 life in ms, 5 "1" if the member should own the partition, 6 instance, 7 grace in ms, 8 "1" if it
 --   drains.
+-- The name of a member ends with the newest form of what is stored that it can read.
 -- Returns {"stale"} or {"ok", epoch if it is the owner or "", list of the living members that do not drain, "1" if there is a retention}.
 local g, me, life = ARGV[2], ARGV[3], tonumber(ARGV[4])
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
@@ -57,8 +58,17 @@ elseif not owner[1] then
 end
 if epoch ~= '' then call('HSET', of(g, 'owner'), 'member', me, 'epoch', epoch, 'until', now + life) end
 if changed then call('PUBLISH', TOPIC, '!' .. g) end
-local staying, leaving = {}, call('EXISTS', of(g, 'leaving')) == 1
+local staying, leaving, whole = {}, call('EXISTS', of(g, 'leaving')) == 1, #groups() == 1 and not keeps()
 for _, m in ipairs(call('ZRANGE', of(g, 'members'), 0, -1)) do
+  whole = whole and string.sub(m, -2) == '.2'
   if not leaving or not call('ZSCORE', of(g, 'leaving'), m) then staying[#staying + 1] = m end
+end
+if whole then
+  call('HSET', of(g, 'group'), 'whole', 1)
+  for _, token in ipairs(call('HKEYS', of(g, 'bulk'))) do -- a program of before may have ended the lease of a claim that it cannot read
+    if string.sub(token, 1, 1) ~= '@' and not call('ZSCORE', of(g, 'lease'), token) then timer(of(g, 'lease'), now, token) end
+  end
+elseif call('HDEL', of(g, 'group'), 'whole') == 1 then
+  one_by_one(g)
 end
 return {'ok', epoch, staying, call('HGET', TOPIC, 'retains') or ''}

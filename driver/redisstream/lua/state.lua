@@ -37,7 +37,16 @@ local function record_of(v)
   return s
 end
 
+-- one_by_one sees to it that what a group has in flight is noted message by message.
+local alone_noted = {}
+local function one_by_one(g)
+  if alone_noted[g] then return end
+  alone_noted[g] = true
+  spread(of(g, ''))
+end
+
 local function state(g, id)
+  one_by_one(g)
   local v, hold = call('HGET', of(g, 'state'), id), call('HGET', of(g, 'flight'), id)
   local s = v and record_of(v)
   if s then

@@ -4,6 +4,13 @@
 --   dead, members, how long the oldest is ready in ms}}.
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 advance(1000)
+local function in_flight(g)
+  local n = size(of(g, 'flight'))
+  for _, letters in ipairs(call('HVALS', of(g, 'bulk'))) do -- ids have no letters
+    n = n + select(2, string.gsub(letters, 'h', ''))
+  end
+  return n
+end
 local all = {}
 for _, g in ipairs(groups()) do
   local oldest = now
@@ -17,7 +24,7 @@ for _, g in ipairs(groups()) do
   for _, e in ipairs(call('XRANGE', STREAM, '(' .. last, '+', 'COUNT', 10)) do
     if call('SISMEMBER', of(g, 'skip'), e[1]) == 0 then older(fresh(e[1]).n) end
   end
-  all[#all + 1] = {g, call('HGET', GROUPS, g), call('HGETALL', of(g, 'group')), size(of(g, 'flight')) .. '', call('ZCARD', of(g, 'wait')) .. '',
+  all[#all + 1] = {g, call('HGET', GROUPS, g), call('HGETALL', of(g, 'group')), in_flight(g) .. '', call('ZCARD', of(g, 'wait')) .. '',
     call('ZCARD', of(g, 'dead')) .. '', call('ZRANGEBYSCORE', of(g, 'members'), '(' .. int(now), '+inf'), int(now - oldest)}
 end
 return {'ok', call('HGETALL', TOPIC), {call('ZCARD', DELAYED) .. '', call('ZCARD', HELD) .. '', call('ZCARD', INVALID) .. ''}, all}

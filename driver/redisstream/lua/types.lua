@@ -6,7 +6,7 @@ local OF_TOPIC = {
   XLEN = {'stream'},
 }
 local OF_GROUP = {
-  HLEN = {'group', 'state', 'flight', 'busy', 'claims', 'offer', 'record', 'history', 'edited', 'done', 'names', 'owner'},
+  HLEN = {'group', 'state', 'flight', 'bulk', 'busy', 'claims', 'offer', 'record', 'history', 'edited', 'done', 'names', 'owner'},
   ZCARD = {'lane0', 'lane1', 'lane2', 'lane3', 'chain', 'wait', 'lease', 'dead', 'off', 'members', 'leaving'},
   SCARD = {'skip'},
 }

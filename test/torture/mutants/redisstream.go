@@ -35,15 +35,36 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "plain-lease-not-checked", Bug: "an acknowledgement of plain messages is accepted when their lease is over",
-			Edits: lua("ack", "  simple = simple and till and tonumber(till) > at\n", "  simple = simple and till\n"),
+			Edits: lua("ack", "  simple = simple and valid_lease(t)\n", ""),
 			Check: ofStreams("TestLapsedLeaseIsRefused"),
 		},
 		{
 			Name: "plain-token-not-checked",
 			Bug:  "an acknowledgement of plain messages is accepted from one who held them before",
-			Edits: lua("ack", "    if not v or v ~= bare and string.find(v, bare, 1, true) ~= 1 or odd[i]",
-				"    v = v or bare\n    if odd[i]"),
+			Edits: lua("ack", "    if not v or v ~= mark and string.find(v, mark, 1, true) ~= 1 or odd[i]",
+				"    v = v or mark\n    if odd[i]"),
 			Check: ofStreams("TestEndedDeliveryIsRefused"),
+		},
+		{
+			Name:  "whole-lease-not-checked",
+			Bug:   "an acknowledgement of a claim that is noted whole is accepted when its lease is over",
+			Edits: lua("ack", "    if not letters or not valid_lease(t) then", "    if not letters then"),
+			Check: ofStreams("TestLapsedLeaseIsRefused"),
+		},
+		{
+			Name: "whole-claim-acked-twice", Bug: "what is left of a claim is not looked at when it is acknowledged",
+			Edits: lua("ack", "    if string.sub(letters, first, last) ~= string.rep('h', length) then return nil end\n", ""),
+			Check: ofStreams("TestEndedDeliveryIsRefused"),
+		},
+		{
+			Name: "whole-beside-older", Bug: "claims are noted in a way that an older member cannot read",
+			Edits: lua("own", "  whole = whole and string.sub(m, -2) == '.2'\n", ""),
+			Check: ofStreams("TestNothingIsWholeBesideOlderMembers"),
+		},
+		{
+			Name: "whole-lease-forgotten", Bug: "what an older program has ended the lease of is in flight for ever",
+			Edits: lua("spread", "        redis.call('ZADD', of_group .. 'lease', 0, token)\n", ""),
+			Check: ofStreams("TestWholeClaimWithoutALeaseComesAgain"),
 		},
 		{
 			Name: "outcome-overtakes", Bug: "an outcome stands although one of its key before it, in the same call, was refused",
