@@ -58,6 +58,7 @@ test("a breaker is forced open, messages wait behind it, and it is left to itsel
   await dialog.getByLabel(/^Reason/).fill("the bank asks for a pause");
   await dialog.getByRole("button", { name: "Force open" }).click();
   await page.getByText("Breaker bank: each process obeys with its next message.").waitFor();
+  await row.getByText("asked to: Force open").or(row.getByText("forced")).first().waitFor();
   await publish("calls", "behind");
   await page.goto(`${server}/limits?tab=breakers`);
   await row.getByText("forced").waitFor();

@@ -1,5 +1,6 @@
 import type { Schemas } from "@/api/client";
 import type { Tone } from "@/ui/Badge";
+import { seconds } from "./duration";
 
 /** Why is the state of a topic or group, and the numbers that its sentence names. */
 export interface Why {
@@ -22,7 +23,7 @@ export function whyTopic(topic: Schemas["Topic"]): Why {
   if (topic.paused) return { state: "paused", tone: "paused", values };
   if (groups.length === 0) return { state: "noGroup", tone: "warn", values };
   if (values.groups > 0) return { state: "noConsumer", tone: "warn", values };
-  return calm(values, topic.inflight === 0 && topic.ready > 0);
+  return calm(values, isStuck(topic));
 }
 
 /** whyGroup finds what a group does, or why nothing happens. */
@@ -37,7 +38,15 @@ export function whyGroup(topic: Schemas["Topic"], group: Schemas["Group"]): Why 
   };
   if (topic.paused || group.paused) return { state: "paused", tone: "paused", values };
   if (group.consumers === 0 && group.ready + group.waiting > 0) return { state: "noConsumer", tone: "warn", values };
-  return calm(values, group.inflight === 0 && group.ready > 0);
+  return calm(values, isStuck(group));
+}
+
+const soon = 5; // seconds in which whoever consumes takes a message that is ready
+
+/** isStuck reports whether messages are ready that nobody takes. Between two claims that is so of each group that works, for a moment. */
+function isStuck({ ready, inflight, oldest }: Pick<Schemas["Group"], "ready" | "inflight" | "oldest">): boolean {
+  const age = seconds(oldest);
+  return ready > 0 && inflight === 0 && (age === 0 || age >= soon); // a broker that does not tell the age says 0
 }
 
 function calm(values: Why["values"], stuck: boolean): Why {

@@ -44,7 +44,7 @@ export const Row = memo(function Row<T>({ of: { id, row }, index, columns, gone,
       {columns.map((column) => (
         <td
           key={column.id === actions ? id : column.id}
-          className={`px-2 first:pl-3 last:pr-3 ${align(column)} ${column.id === actions ? `bg-surface whitespace-nowrap ${atTheEnd}` : "max-w-72 truncate 2xl:max-w-[36rem]"}`}
+          className={`px-2 first:pl-3 last:pr-3 ${align(column)} ${column.id === actions ? `bg-surface whitespace-nowrap ${atTheEnd}` : "max-w-80 truncate 2xl:max-w-[36rem]"}`}
         >
           {column.cell(row)}
         </td>

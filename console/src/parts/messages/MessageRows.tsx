@@ -30,7 +30,7 @@ export function MessageLink({ message }: { message: Pick<Message, "topic" | "gro
   };
   const href = `/messages/${encodeURIComponent(topic)}/${encodeURIComponent(id)}${router.options.stringifySearch(search)}`;
   return (
-    <a href={href} onClick={open} className="inline-block py-0.5 font-mono text-accent hover:underline">
+    <a href={href} onClick={open} className="block truncate py-0.5 font-mono text-accent hover:underline">
       {id}
     </a>
   );

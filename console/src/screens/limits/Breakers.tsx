@@ -10,15 +10,15 @@ import { EmptyState, Show } from "@/ui/States";
 import { Table, type Column } from "@/ui/Table";
 import { tell } from "@/ui/tell";
 import { Because } from "./Because";
+import { obeys, type Wanted } from "./breaker";
 import { messages } from "./messages";
 import type { en } from "./messages.en";
 
 type Breaker = Schemas["Breaker"];
-type State = Schemas["ForceBreaker"]["state"];
 
 interface Forcing {
   name: string;
-  state: State;
+  state: Wanted;
 }
 
 const tones: Record<Breaker["state"], Tone> = { closed: "good", open: "bad", half_open: "warn" };
@@ -30,13 +30,14 @@ export function Breakers() {
   const f = useFormat();
   const may = useMay();
   const [forcing, setForcing] = useState<Forcing>();
+  const [asked, setAsked] = useState<Record<string, Wanted>>({}); // what processes show when they have obeyed
   const loaded = useApi("/api/v1/breakers", {}, { every: 3000 });
   return (
     <>
       <Show of={loaded}>
         {({ breakers }) =>
           breakers && breakers.length > 0 ? (
-            <Table label={t("breakers")} columns={columnsOf(t, f, may("operate"), setForcing)} rows={breakers} rowID={(b) => `${b.name} ${b.instance}`} />
+            <Table label={t("breakers")} columns={columnsOf(t, f, asked, may("operate"), setForcing)} rows={breakers} rowID={(b) => `${b.name} ${b.instance}`} />
           ) : (
             <EmptyState title={t("noBreakers")}>
               <p>{t("noBreakersText")}</p>
@@ -44,28 +45,38 @@ export function Breakers() {
           )
         }
       </Show>
-      {forcing && <Force {...forcing} onClose={() => setForcing(undefined)} />}
+      {forcing && (
+        <Force
+          {...forcing}
+          onDone={() => setAsked((before) => ({ ...before, [forcing.name]: forcing.state }))}
+          onClose={() => setForcing(undefined)}
+        />
+      )}
     </>
   );
 }
 
-function Force({ name, state, onClose }: Forcing & { onClose: () => void }) {
+function Force({ name, state, onDone, onClose }: Forcing & { onDone: () => void; onClose: () => void }) {
   const t = useText(messages);
   const force = useAct("put", "/api/v1/breakers/{name}");
+  const done = () => {
+    onDone();
+    onClose();
+  };
   return (
     <Because
       title={t("forceTitle", { name })}
       text={t(texts[state])}
       action={t(`force.${state}`)}
       busy={force.isPending}
-      onConfirm={(reason) => force.mutate({ path: { name }, body: { state, ...(reason && { reason }) } }, tell(t("forcedNow", { name }), onClose))}
+      onConfirm={(reason) => force.mutate({ path: { name }, body: { state, ...(reason && { reason }) } }, tell(t("forcedNow", { name }), done))}
       onClose={onClose}
     />
   );
 }
 
-function columnsOf(t: Text<keyof typeof en>, f: Format, may: boolean, force: (f: Forcing) => void): Column<Breaker>[] {
-  const offered = (b: Breaker): State[] => (b.forced ? ["auto"] : b.state === "open" ? ["closed"] : ["open"]);
+function columnsOf(t: Text<keyof typeof en>, f: Format, asked: Record<string, Wanted>, may: boolean, force: (f: Forcing) => void): Column<Breaker>[] {
+  const offered = (b: Breaker): Wanted[] => (b.forced ? ["auto"] : b.state === "open" ? ["closed"] : ["open"]);
   return [
     { id: "name", header: t("name"), cell: (row) => <span className="font-medium">{row.name}</span> },
     { id: "instance", header: t("instance"), cell: (row) => row.instance },
@@ -75,6 +86,7 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, may: boolean, force: (f:
       cell: (b) => (
         <>
           <Badge tone={tones[b.state]}>{t(`breaker.${b.state}`)}</Badge> {b.forced && <span className="text-muted">{t("forced")}</span>}
+          <Asked breaker={b} wanted={asked[b.name]} />
         </>
       ),
     },
@@ -93,4 +105,11 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, may: boolean, force: (f:
         )),
     },
   ];
+}
+
+/** Asked says that a process has not obeyed yet: it tells of its breaker with its messages, and shows the state before until then. */
+function Asked({ breaker, wanted }: { breaker: Breaker; wanted: Wanted | undefined }) {
+  const t = useText(messages);
+  if (!wanted || obeys(breaker, wanted)) return null;
+  return <span className="text-warn">{t("asked", { action: t(`force.${wanted}`) })}</span>;
 }

@@ -88,6 +88,7 @@ export const en = {
   failures: "Failures",
   since: "Since",
   seen: "Seen",
+  asked: "asked to: {action}; it obeys with its next message",
   forced: "forced",
   "breaker.closed": "Closed",
   "breaker.open": "Open",
