@@ -87,10 +87,29 @@ func (w *world) lostOnce() (driver.Subscription, *driver.Delivery) {
 	return s, d
 }
 
+// begun begins a delivery in time: one whose lease was over first, on a slow machine, comes again at no cost, because
+// it had not begun. It tells how many leases were lost so.
+func (w *world) begun(s driver.Subscription, d *driver.Delivery) (_ *driver.Delivery, lost uint64) {
+	w.Helper()
+	for {
+		err := s.Begin(w.ctx(), []*driver.Delivery{d})[0]
+		if !errors.Is(err, driver.ErrLeaseLost) {
+			w.ok(err)
+			return d, lost
+		}
+		lost++
+		d = w.take(s, 1)[0]
+	}
+}
+
 // again releases a delivery and demands how often it counts as delivered when it comes again.
 func (w *world) again(s driver.Subscription, d *driver.Delivery, want int) *driver.Delivery {
 	w.Helper()
-	w.ok(s.Settle(w.ctx(), []driver.Settlement{{Delivery: d, Outcome: driver.Release}})[0])
+	// a release after the end of the lease is no other case: what has not begun does not count as lost either
+	if err := s.Settle(w.ctx(), []driver.Settlement{{Delivery: d, Outcome: driver.Release}})[0]; !errors.Is(err,
+		driver.ErrLeaseLost) {
+		w.ok(err)
+	}
 	d = w.take(s, 1)[0]
 	if d.Deliveries != want {
 		w.Errorf("deliveries %d, want %d", d.Deliveries, want)
@@ -102,7 +121,7 @@ func (w *world) again(s driver.Subscription, d *driver.Delivery, want int) *driv
 func TestCloseTakesItsCountBack(t *testing.T) {
 	w := newWorld(t)
 	a, d := w.lostOnce()
-	w.ok(a.Begin(w.ctx(), []*driver.Delivery{d})[0])
+	w.begun(a, d)
 	w.ok(a.Drain(w.ctx())) // the partition goes to the other
 	b := w.subscribe("b", time.Minute)
 	d = w.take(b, 1)[0]
@@ -131,7 +150,7 @@ func TestLateWordBeforeTheLossIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			s, d := w.lostOnce()
-			w.ok(s.Begin(w.ctx(), []*driver.Delivery{d})[0])
+			d, lost := w.begun(s, d)
 			time.Sleep(time.Until(d.LeaseUntil) + 10*time.Millisecond) // nobody looks meanwhile
 			if err := speak(w, s, d); !errors.Is(err, driver.ErrLeaseLost) {
 				t.Errorf("after the end of the lease: %v", err)
@@ -139,8 +158,8 @@ func TestLateWordBeforeTheLossIsNoticed(t *testing.T) {
 			if d = w.take(s, 1)[0]; d.Deliveries != 2 || d.Cause != driver.CauseLeaseExpired {
 				t.Errorf("deliveries %d, %s; want 2, lease_expired", d.Deliveries, d.Cause)
 			}
-			if n := w.stats().Redelivered; n != 2 {
-				t.Errorf("%d lost leases are counted, want 2", n)
+			if n := w.stats().Redelivered; n != 2+lost {
+				t.Errorf("%d lost leases are counted, want %d", n, 2+lost)
 			}
 			w.again(s, d, 2)
 			w.sound()
@@ -172,7 +191,7 @@ func TestLostDeliveriesAreRememberedWithinABound(t *testing.T) {
 		s.u, s.x = {}, 17
 		for i = 1, 16 do s.u[i] = 'old' .. i end
 		return redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack(s))`, []string{w.part("g:default:state")}, id).Err())
-	w.ok(s.Begin(w.ctx(), []*driver.Delivery{d})[0])
+	w.begun(s, d)
 	if d = w.take(s, 1)[0]; d.Deliveries != 19 {
 		t.Errorf("deliveries %d, want 19", d.Deliveries)
 	}
