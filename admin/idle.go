@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -47,7 +48,7 @@ func whyGroup(s driver.TopicStats, g driver.GroupStats) string {
 		return fmt.Sprintf("%s is paused: %d messages wait until it is resumed.", what, waits)
 	case g.Consumers == 0 && waits > 0:
 		return fmt.Sprintf("Nothing consumes it: %d messages wait. Check that a worker runs, and on this broker.", waits)
-	case g.Ready > 0 && g.Inflight == 0:
+	case heldBack(g):
 		return fmt.Sprintf("%d messages are ready and its %d consumers hold none: they may be quiet, limited, or behind an "+
 			"open breaker.", g.Ready, g.Consumers)
 	case g.Ready+g.Inflight > 0:
@@ -60,4 +61,13 @@ func whyGroup(s driver.TopicStats, g driver.GroupStats) string {
 		return "Nothing waits, and nothing consumes it."
 	}
 	return "Nothing waits."
+}
+
+// soon is the time in which a consumer that can takes a message that is ready.
+const soon = 5 * time.Second
+
+// heldBack reports whether messages are ready that no consumer takes. Between two claims that is so of each group that
+// works, for a moment; a broker that does not tell the age says 0.
+func heldBack(g driver.GroupStats) bool {
+	return g.Ready > 0 && g.Inflight == 0 && (g.Oldest == 0 || g.Oldest >= soon)
 }
