@@ -181,7 +181,7 @@ func TestOwnerPausedPastItsLease(t *testing.T) {
 	w.onePartition()
 	v, paused := w.pausable()
 	s, err := paused.Subscribe(w.ctx(),
-		driver.SubscribeOptions{Topic: "jobs", Instance: "paused", Lease: time.Second, MaxRun: 100})
+		driver.SubscribeOptions{Topic: "jobs", Instance: "paused", Lease: 3 * time.Second, MaxRun: 100})
 	w.ok(err)
 	w.publish(0, 50, "")
 	w.publish(50, 100, "k")
