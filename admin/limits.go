@@ -14,8 +14,8 @@ import (
 	"github.com/ferrymq/ferry/internal/jsontime"
 )
 
-// desk is how whoever asks changes guards: in their own name.
-func (a *API) desk(ctx context.Context) (*guard.Admin, error) {
+// guardAdmin is how whoever asks changes guards: in their own name.
+func (a *API) guardAdmin(ctx context.Context) (*guard.Admin, error) {
 	return a.needGuards(auth.From(ctx).String())
 }
 
@@ -26,7 +26,7 @@ type listKeys struct {
 }
 
 func (a *API) listKeys(ctx context.Context, in *listKeys) (api.LimitKeys, error) {
-	d, err := a.desk(ctx)
+	d, err := a.guardAdmin(ctx)
 	if err != nil {
 		return api.LimitKeys{}, err
 	}
@@ -74,7 +74,7 @@ func ruleOf(r api.Rule) guard.Rule {
 }
 
 func (a *API) showKey(ctx context.Context, in *input.KeyPath) (api.LimitKey, error) {
-	d, err := a.desk(ctx)
+	d, err := a.guardAdmin(ctx)
 	if err != nil {
 		return api.LimitKey{}, err
 	}
@@ -84,7 +84,7 @@ func (a *API) showKey(ctx context.Context, in *input.KeyPath) (api.LimitKey, err
 
 // checkKey tells whether a message of a key would pass now, by the rule that it was last asked with.
 func (a *API) checkKey(ctx context.Context, in *input.KeyPath) (api.LimitVerdict, error) {
-	d, err := a.desk(ctx)
+	d, err := a.guardAdmin(ctx)
 	if err != nil {
 		return api.LimitVerdict{}, err
 	}
@@ -96,7 +96,7 @@ func (a *API) checkKey(ctx context.Context, in *input.KeyPath) (api.LimitVerdict
 func (a *API) changeKey(ctx context.Context, in input.KeyPath, note *auth.Action,
 	change func(*guard.Admin) error) error {
 	note.Detail = in.Limit + " " + in.Key
-	d, err := a.desk(ctx)
+	d, err := a.guardAdmin(ctx)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (a *API) clearOverride(ctx context.Context, in *keyBecause, note *auth.Acti
 }
 
 func (a *API) listRules(ctx context.Context, _ *struct{}) (api.LimitRules, error) {
-	d, err := a.desk(ctx)
+	d, err := a.guardAdmin(ctx)
 	if err != nil {
 		return api.LimitRules{}, err
 	}
@@ -194,7 +194,7 @@ func (a *API) clearRule(ctx context.Context, in *ruleBecause, note *auth.Action)
 func (a *API) changeRule(ctx context.Context, in input.RulePath, note *auth.Action,
 	change func(*guard.Admin) error) error {
 	note.Detail = strings.TrimSpace(in.Limit + " " + in.Group)
-	d, err := a.desk(ctx)
+	d, err := a.guardAdmin(ctx)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ type listChanges struct {
 }
 
 func (a *API) listChanges(ctx context.Context, in *listChanges) (api.LimitChanges, error) {
-	d, err := a.desk(ctx)
+	d, err := a.guardAdmin(ctx)
 	if err != nil {
 		return api.LimitChanges{}, err
 	}
@@ -221,7 +221,7 @@ func (a *API) listChanges(ctx context.Context, in *listChanges) (api.LimitChange
 }
 
 func (a *API) listBreakers(ctx context.Context, _ *struct{}) (api.Breakers, error) {
-	d, err := a.desk(ctx)
+	d, err := a.guardAdmin(ctx)
 	if err != nil {
 		return api.Breakers{}, err
 	}
@@ -244,7 +244,7 @@ var forced = map[string]guard.State{"open": guard.StateOpen, "closed": guard.Sta
 
 func (a *API) forceBreaker(ctx context.Context, in *forceBreaker, note *auth.Action) error {
 	note.Detail = in.Name + " " + in.Body.State
-	d, err := a.desk(ctx)
+	d, err := a.guardAdmin(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,9 @@ var Retired = []Words{
 		"side", "sides", "standing", "thrifty", "visiting"}},
 	{"driver/redis", []string{"ask", "joint", "parcel", "parcels", "word"}},
 	{"driver/redisstream", []string{"ask", "joint", "parcel", "parcels", "word"}},
+	{"admin", []string{"clerk", "desk", "office"}},
 	{"deadletter", []string{"clerk", "office"}},
+	{"test/torture/rig", []string{"clerk", "desk", "loan", "office", "thrifty"}},
 }
 
 // Words are not in the name of anything that a package, or one below it, declares. Exported names are settled.

@@ -86,8 +86,8 @@ const (
 	muchMemory   = 96 << 20
 )
 
-// thrifty says whether a process that is over needed more memory than it should.
-func thrifty(s *os.ProcessState) error {
+// checkMemory complains about a process that is over and needed more memory than it should.
+func checkMemory(s *os.ProcessState) error {
 	usage, ok := s.SysUsage().(*syscall.Rusage)
 	if ok && runtime.GOOS == "linux" && usage.Maxrss<<10 > muchMemory { // KiB; others count in other units
 		return fmt.Errorf("it took %d MiB, although it was told to make do with %d", usage.Maxrss>>10, littleMemory>>20)

@@ -68,7 +68,7 @@ func (o Options) spawn(bin, address string, behind []string, role, name string, 
 			p.result = fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
 		}
 		if o.Fault.Setup == setupLittleMemory {
-			p.result = errors.Join(p.result, thrifty(p.cmd.ProcessState))
+			p.result = errors.Join(p.result, checkMemory(p.cmd.ProcessState))
 		}
 		p.result = errors.Join(p.result, p.closeProxies()) // lives are many, and each has its own
 		p.mu.Unlock()
