@@ -97,12 +97,12 @@ func (t *T) before(end time.Time, f func()) {
 func (t *T) late(since time.Time, by time.Duration, text string) {
 	t.Helper()
 	r, recorded := t.TB.(*recorder)
-	stalled := t.stalledSince(since)
+	stalled := t.explained(since)
 	if !recorded || stalled < by {
 		t.TB.Error(text)
 		return
 	}
-	r.excuse(fmt.Sprintf("%s (the machine stalled for %v)", text, stalled))
+	r.excuse(fmt.Sprintf("%s (stalls of the machine explain %v)", text, stalled))
 }
 
 // complain reports what is wrong, as a matter of time if a window was over.
