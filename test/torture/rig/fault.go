@@ -33,6 +33,8 @@ type Fault struct {
 	Level driver.Durability
 	// Least is the shortest load in which it shows anything. Defaults to 3 s.
 	Least time.Duration
+	// InARow says that all of Least is one run, on the same servers, and not split into rounds.
+	InARow bool
 }
 
 // Setups of brokers.
@@ -194,6 +196,14 @@ func appFaults() []Fault {
 			Schedule: `every 1s-3s kill app 1; every 3s-5s term app 1; every 5s from 2s stop app 1 for LEASE*1.2
 			every 1s fail consumer all with 0.1 for 1s; every 3s slow consumer all with LEASE*1.5 for 1s`},
 	}
+}
+
+// Longest is the longest load of one run of the fault.
+func (f Fault) Longest() time.Duration {
+	if f.InARow {
+		return max(Round, f.Least)
+	}
+	return Round
 }
 
 // clauses reads the schedule of a fault for a lease.

@@ -113,8 +113,8 @@ func serverFaults() []Fault {
 			Least: 20 * time.Second, Schedule: "every 9s from 1s failover for 3s"},
 		{Name: "failover-unreplicated", Help: "the same at the level of a single server: losses are counted", MayForget: true,
 			Least: 20 * time.Second, Schedule: "every 9s from 1s failover for 3s"},
-		{Name: "failover-often", Help: "twenty times in a row", Level: driver.Replicated(1), Least: 4 * time.Minute,
-			Schedule: "every 11s from 1s failover for 3s"},
+		{Name: "failover-often", Help: "twenty times in a row", Level: driver.Replicated(1), InARow: true,
+			Least: 225 * time.Second, Schedule: "every 11s from 1s until 215s failover for 3s"},
 		{Name: "freeze-primary", Help: "SIGSTOP of the primary beyond the lease, at level replicated(1): another takes " +
 			"over, and it comes back as one that was replaced", Level: driver.Replicated(1), Least: 20 * time.Second,
 			Schedule: "every 11s from 1s freeze-primary for 4s"},

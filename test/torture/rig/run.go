@@ -124,6 +124,6 @@ func (o Options) promise(b broker, c driver.Capabilities, steps []schedule.Step)
 	return run
 }
 
-// Round is the longest load of one run: longer ones are split into rounds with seeds of their own, so that the
-// histories fit into memory.
+// Round is the longest load of one run, but for faults in a row: longer ones are split into rounds with seeds of their
+// own, so that the histories fit into memory.
 const Round = 20 * time.Second

@@ -243,8 +243,8 @@ func (c *config) rounds() func(func(round) bool) {
 	return func(yield func(round) bool) {
 		for _, f := range c.faults {
 			seed := c.options.Seed
-			for left := max(share, f.Least, 3*time.Second); left > 0; left -= rig.Round {
-				if !yield(round{f, min(left, rig.Round), seed}) {
+			for left := max(share, f.Least, 3*time.Second); left > 0; left -= f.Longest() {
+				if !yield(round{f, min(left, f.Longest()), seed}) {
 					return
 				}
 				seed++

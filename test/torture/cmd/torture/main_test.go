@@ -57,6 +57,20 @@ func TestMinutesAreShared(t *testing.T) {
 	}
 }
 
+func TestFaultsInARowAreNotSplit(t *testing.T) {
+	t.Parallel()
+	c, err := parse([]string{"-broker", "redis-sentinel", "-fault", "failover-often", "-minutes", "0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for r := range c.rounds() {
+		if n++; n > 1 || r.load != r.fault.Least {
+			t.Errorf("round %d is a load of %v, want one of %v", n, r.load, r.fault.Least)
+		}
+	}
+}
+
 func TestHistoriesAreKeptAndCheckedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
