@@ -3,6 +3,7 @@ package failpoints
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -131,16 +132,24 @@ func child(text string) error {
 		v.held = ds[0]
 	}
 	t.armed.Store(true)
-	if err := op.do(ctx, v); err != nil {
+	err, said := op.do(ctx, v), completed
+	t.armed.Store(false)
+	if errors.Is(err, driver.ErrLeaseLost) && time.Now().After(v.held.LeaseUntil) {
+		err, said = nil, late
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", o.Operation, err)
 	}
-	t.armed.Store(false)
-	if _, err := os.Stdout.WriteString(completed); err != nil {
+	if _, err := os.Stdout.WriteString(said); err != nil {
 		return err
 	}
 	die()
 	return nil
 }
 
-// completed is what a child says that came to the end of its operation.
-const completed = "completed\n"
+// What a child says before it dies: it came to the end of its operation; or the machine let it wait until its lease was
+// over, which says nothing.
+const (
+	completed = "completed\n"
+	late      = "late\n"
+)

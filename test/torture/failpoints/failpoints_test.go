@@ -135,11 +135,14 @@ func death(t *testing.T, o order) (found, string) {
 	}
 	op := operations[o.Operation]
 	op.prepare(w)
-	completed := w.kill()
+	said := w.kill()
+	if said == late {
+		return death(t, o)
+	}
 	if op.repair != nil {
 		op.repair(w)
 	}
 	f := w.find()
-	f.completed = completed
+	f.completed = said == completed
 	return f, op.wrong(w, f)
 }
