@@ -2,8 +2,10 @@ package archtest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -119,5 +121,18 @@ func TestSkippedNames(t *testing.T) {
 	sources, err := readSources(dir)
 	if err != nil || len(sources) != 1 || sources[0].Path != "a/a.go" {
 		t.Errorf("read %+v, %v; want a/a.go alone", sources, err)
+	}
+}
+
+// TestNoRandomFailureIsCommitted: a history of random steps that failed once says nothing when the steps change. What it
+// found has a test of its own.
+func TestNoRandomFailureIsCommitted(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "--", "*/testdata/rapid/*").Output()
+	if err != nil {
+		t.Skip("this is no clone: ", err)
+	}
+	if files := strings.Fields(string(out)); len(files) > 0 {
+		t.Errorf("remove %q; FERRY_SEED or -rapid.seed repeat a history", files)
 	}
 }
