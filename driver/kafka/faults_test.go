@@ -34,7 +34,7 @@ func fake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 
 func openFake(t *testing.T, c *kfake.Cluster) *kafka.Driver {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	d, err := kafka.New(ctx, kafka.Options{Brokers: c.ListenAddrs(), Namespace: "f" + rand.Text()[:6] + ".", Partitions: 1,
 		InternalPartitions: 1})
@@ -71,7 +71,7 @@ func TestCommitsThatFail(t *testing.T) {
 			if second.ID != "b" {
 				t.Errorf("received %s, want b", second.ID)
 			}
-			for deadline := time.Now().Add(20 * time.Second); failed.Load() < 4; {
+			for deadline := time.Now().Add(time.Minute); failed.Load() < 4; {
 				if time.Now().After(deadline) {
 					t.Fatalf("only %d commits were tried", failed.Load())
 				}
@@ -357,7 +357,7 @@ func TestForeignRejected(t *testing.T) {
 		}
 		settle(t, s, x, driver.Ack, 0)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; { // it is stored while others are delivered
+	for deadline := time.Now().Add(time.Minute); ; { // it is stored while others are delivered
 		page, err := d.Browse(t.Context(), driver.Query{Topic: "orders", State: driver.StateInvalid})
 		if err == nil && len(page.Entries) == 1 && string(page.Entries[0].Raw) == "theirs" {
 			return

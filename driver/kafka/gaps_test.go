@@ -42,7 +42,7 @@ func TestGaps(t *testing.T) {
 		settle(t, s, receive(t, s), driver.Ack, 0)
 	}
 	const end = 1 + 4*(3+1)
-	for deadline := time.Now().Add(30 * time.Second); d.Unparked("orders", driver.DefaultGroup) < end; {
+	for deadline := time.Now().Add(time.Minute); d.Unparked("orders", driver.DefaultGroup) < end; {
 		if time.Now().After(deadline) {
 			t.Fatalf("everything is settled, and offset %d of %d is committed", d.Unparked("orders", driver.DefaultGroup), end)
 		}

@@ -119,7 +119,7 @@ func TestStandbyIsPrepared(t *testing.T) {
 		t.Fatal("the retry log is known before anybody asked for it")
 	}
 	subscribe(t, standby, "standby")
-	for deadline := time.Now().Add(30 * time.Second); !standby.Acquainted("orders",
+	for deadline := time.Now().Add(time.Minute); !standby.Acquainted("orders",
 		driver.DefaultGroup); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the retry log is not known")
@@ -147,7 +147,7 @@ func TestStatsAfterStop(t *testing.T) {
 		}
 		return st.Groups[0]
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; { // all of it is fetched, and told with a commit
+	for deadline := time.Now().Add(time.Minute); ; { // all of it is fetched, and told with a commit
 		if g := count(); g.Acked == 1 && g.Inflight == 1 {
 			break
 		} else if time.Now().After(deadline) {
@@ -202,7 +202,7 @@ func TestGivenUpByMistake(t *testing.T) {
 		if err != nil {
 			t.Errorf("settling it in time: %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		wrong.Store(false)
 		t.Error("nobody is told that the partition goes")
 	}

@@ -40,7 +40,7 @@ func three(t *testing.T, w *wire) (owner, wired, other *kafka.Driver) {
 // insist moves a dead letter as soon as nobody else may.
 func insist(t *testing.T, d *kafka.Driver, m driver.Move) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		err := d.Move(t.Context(), []driver.Move{m})[0]
 		if err == nil {
 			return

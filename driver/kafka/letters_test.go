@@ -169,7 +169,7 @@ func TestLetterBeforeItsCommit(t *testing.T) {
 		}
 	}
 	allowed.Store(true)
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		err := other.Move(t.Context(), []driver.Move{{Target: target("a")}})[0]
 		if err == nil {
 			break

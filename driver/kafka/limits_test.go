@@ -115,7 +115,7 @@ func TestBounds(t *testing.T) {
 			for range accepted {
 				settle(t, s, receive(t, s), driver.Ack, 0)
 			}
-			for deadline := time.Now().Add(30 * time.Second); ; {
+			for deadline := time.Now().Add(time.Minute); ; {
 				_, err := d.Publish(t.Context(), []*driver.Message{message("late", "k")}, driver.PublishOptions{})
 				if err == nil {
 					return
@@ -165,7 +165,7 @@ func TestBrokenRecords(t *testing.T) {
 		}
 		settle(t, s, x, driver.Ack, 0)
 	}
-	for deadline := time.Now().Add(30 * time.Second); d.Unparked("orders", driver.DefaultGroup) < int64(2*len(broken)+1); {
+	for deadline := time.Now().Add(time.Minute); d.Unparked("orders", driver.DefaultGroup) < int64(2*len(broken)+1); {
 		if time.Now().After(deadline) {
 			t.Fatalf("settled up to %d, want %d", d.Unparked("orders", driver.DefaultGroup), 2*len(broken)+1)
 		}

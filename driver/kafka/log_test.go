@@ -28,7 +28,7 @@ func TestLogFromAnotherProcess(t *testing.T) {
 	other, _ := mortal(t, c, namespace)
 	var g driver.PartitionGroup
 	// it goes by commits
-	for deadline := time.Now().Add(30 * time.Second); g.Lag+g.Pending != 2 ||
+	for deadline := time.Now().Add(time.Minute); g.Lag+g.Pending != 2 ||
 		g.Owner == ""; time.Sleep(10 * time.Millisecond) {
 		ps, err := other.Partitions(t.Context(), "orders")
 		if err != nil || len(ps) != 1 || ps[0].Entries != 4 || len(ps[0].Groups) != 1 {

@@ -264,7 +264,7 @@ func TestStaleCommits(t *testing.T) {
 		return o.At
 	}
 	await := func(what string, is func() bool) {
-		for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("in vain: " + what)
 			}

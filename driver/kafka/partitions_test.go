@@ -25,7 +25,7 @@ func TestPartitionsStay(t *testing.T) {
 	if _, err := a.DeleteTopics(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		resp, err := a.CreateTopics(t.Context(), 2, 1, nil, name)
 		if err == nil && resp[name].Err == nil {
 			break

@@ -69,7 +69,7 @@ func TestSASL(t *testing.T) {
 // through sends one message through a driver with these options.
 func through(t *testing.T, o kafka.Options) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	d, err := kafka.New(ctx, o)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -100,10 +99,8 @@ func TestLostClaimIsFound(t *testing.T) {
 			}
 			s = subscribe(t, d, "jobs")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // less than the lease
-		ds, err := s.Receive(ctx, 1)
-		cancel()
-		if err != nil || len(ds) != 1 || ds[0].Deliveries != 1 {
+		ds, err := s.Receive(t.Context(), 1)
+		if err != nil || len(ds) != 1 || ds[0].Deliveries != 1 { // a lease that had ended would count
 			t.Errorf("%s: got %v, %v; want the message, uncounted", how, ds, err)
 		}
 		if err := d.Close(context.Background()); err != nil {
