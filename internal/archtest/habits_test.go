@@ -124,8 +124,8 @@ func TestSkippedNames(t *testing.T) {
 	}
 }
 
-// TestNoRandomFailureIsCommitted: a history of random steps that failed once says nothing when the steps change. What it
-// found has a test of its own.
+// TestNoRandomFailureIsCommitted: a history of random steps that failed once says nothing when the steps change. What
+// it found has a test of its own.
 func TestNoRandomFailureIsCommitted(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "--", "*/testdata/rapid/*").Output()
