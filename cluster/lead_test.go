@@ -13,6 +13,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 )
 
 // candidates run Lead with a journal of who led, and when.
@@ -58,7 +59,7 @@ func wantLed(t *testing.T, b *ferry.Broker, want bool) {
 }
 
 func TestLead(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		c := &candidates{t: t, b: b, begin: time.Now()}
 		endA := c.stand("a")
 		pause(time.Second)
@@ -67,13 +68,14 @@ func TestLead(t *testing.T) {
 		wantLed(t, b, true)
 		endA()
 		pause(10 * time.Second)
-		f.set(func(w driver.Write) error { // the renewals of b do not arrive
-			if w.Quiet {
+		// the renewals of b do not arrive
+		f.Set(faulty.Write, func(_ context.Context, c faulty.Call, _ func()) error {
+			if c.Write.Quiet {
 				return ferry.ErrNotApplied
 			}
 			return nil
-		}, nil)
-		time.AfterFunc(6*time.Second, func() { f.set(nil, nil) })
+		})
+		time.AfterFunc(6*time.Second, func() { f.Set(faulty.Write, nil) })
 		pause(20 * time.Second)
 		endB()
 		c.all.Wait()
@@ -88,7 +90,7 @@ func TestLead(t *testing.T) {
 
 // Work that takes its time to end leads until it has: longer than a lease here.
 func TestLeadLastsUntilWorkHasReturned(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		c := &candidates{t: t, b: b, begin: time.Now()}
 		ctx, end := context.WithCancel(context.Background())
 		c.all.Go(func() {
@@ -117,7 +119,7 @@ func TestLeadLastsUntilWorkHasReturned(t *testing.T) {
 
 // What work returns by itself ends Lead; the lease is free at once.
 func TestLeadEnds(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		broken := errors.New("broken")
 		for _, want := range []error{nil, broken} {
 			begin := time.Now()
@@ -136,7 +138,7 @@ func TestLeadEnds(t *testing.T) {
 
 // The state of a duty is written under its lease, and a late leader cannot.
 func TestLeaderIsFenced(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		kv, ctx := b.Driver().KV(), context.Background()
 		write := func(l *cluster.Lock) error {
 			return kv.Apply(ctx, cluster.LeadBucket("alerts"), driver.KVOptions{},
@@ -159,7 +161,7 @@ func TestLeaderIsFenced(t *testing.T) {
 }
 
 func TestLeadIsRefused(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		work := func(context.Context, *cluster.Lock) error { return nil }
 		for _, err := range []error{
 			cluster.Lead(context.Background(), b, "no spaces", work),
@@ -179,7 +181,7 @@ func TestLeadIsRefused(t *testing.T) {
 		if err := cluster.Lead(context.Background(), b, strings.Repeat("x", 123), work); err != nil {
 			t.Errorf("the longest name: %v", err)
 		}
-		f.set(always(ferry.ErrUnsupported), nil)
+		f.Set(faulty.Write, faulty.Fail(ferry.ErrUnsupported))
 		if err := cluster.Lead(context.Background(), b, "alerts", work); !errors.Is(err, ferry.ErrUnsupported) {
 			t.Errorf("a broker without values: %v", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 )
 
 func acquire(t *testing.T, b *ferry.Broker, o cluster.LockOptions) *cluster.Lock {
@@ -32,7 +33,7 @@ func release(t *testing.T, l *cluster.Lock) {
 
 // A lock is renewed for as long as it is held. Who asks meanwhile is told who has it, and since when.
 func TestLockIsHeld(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		begin := time.Now()
 		l := acquire(t, b, cluster.LockOptions{Owner: "web-1"})
 		pause(time.Hour)
@@ -62,7 +63,7 @@ func TestLockIsHeld(t *testing.T) {
 
 // Of many that want a lock one has it at a time, and all get their turn as soon as it is given up.
 func TestLockContention(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		var inside, most, epochs atomic.Int64
 		var all sync.WaitGroup
 		begin := time.Now()
@@ -98,17 +99,17 @@ func TestLockContention(t *testing.T) {
 //
 // Lesson: L41
 func TestLockEndsInTime(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		l := acquire(t, b, cluster.LockOptions{TTL: 10 * time.Second})
 		pause(4 * time.Second) // renewed once
 		begin := time.Now()
-		f.set(always(ferry.ErrNotApplied), nil)
+		f.Set(faulty.Write, faulty.Fail(ferry.ErrNotApplied))
 		<-l.Context().Done()
 		ended := time.Since(begin)
 		if !errors.Is(context.Cause(l.Context()), ferry.ErrLeaseLost) || !errors.Is(l.Err(), ferry.ErrLeaseLost) {
 			t.Errorf("cause %v, error %v", context.Cause(l.Context()), l.Err())
 		}
-		f.set(nil, nil)
+		f.Set(faulty.Write, nil)
 		next, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +133,7 @@ func TestLockEndsInTime(t *testing.T) {
 //
 // Lesson: L41
 func TestLockIsTakenAway(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		l := acquire(t, b, cluster.LockOptions{TTL: 9 * time.Second})
 		pause(time.Second)
 		if r := b.Driver().KV().Apply(context.Background(), cluster.DefaultBucket, driver.KVOptions{},
@@ -153,7 +154,7 @@ func TestLockIsTakenAway(t *testing.T) {
 
 // A write under an older epoch is refused once another holds the lock, however late it comes.
 func TestFenceRefusesALateWrite(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		kv, ctx := b.Driver().KV(), context.Background()
 		old := acquire(t, b, cluster.LockOptions{Bucket: "billing"})
 		write := func(l *cluster.Lock, text string) error {
@@ -163,14 +164,15 @@ func TestFenceRefusesALateWrite(t *testing.T) {
 		if err := write(old, "old"); err != nil {
 			t.Fatal(err)
 		}
-		f.set(func(w driver.Write) error { // the old holder is paused: nothing of it arrives
-			if w.Quiet {
+		// the old holder is paused: nothing of it arrives
+		f.Set(faulty.Write, func(_ context.Context, c faulty.Call, _ func()) error {
+			if c.Write.Quiet {
 				return ferry.ErrNotApplied
 			}
 			return nil
-		}, nil)
+		})
 		pause(10 * time.Second)
-		f.set(nil, nil)
+		f.Set(faulty.Write, nil)
 		next := acquire(t, b, cluster.LockOptions{Bucket: "billing"})
 		if err := write(next, "new"); err != nil {
 			t.Error(err)
@@ -189,8 +191,8 @@ func TestFenceRefusesALateWrite(t *testing.T) {
 
 // An answer that is lost is found out: the lock that was taken, renewed or released is known to be.
 func TestLockWithLostAnswers(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
-		f.set(nil, everySecond(ferry.ErrUnknown))
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
+		f.Set(faulty.Write, faulty.EverySecond(faulty.Lose(ferry.ErrUnknown)))
 		l := acquire(t, b, cluster.LockOptions{})
 		pause(10 * time.Minute)
 		if l.Err() != nil {
@@ -207,27 +209,28 @@ func TestLockWithLostAnswers(t *testing.T) {
 
 // A renewal that is not known to have the level that was asked for does not count.
 func TestLockAtALevel(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		l := acquire(t, b, cluster.LockOptions{TTL: 10 * time.Second, Level: b.Driver().Capabilities().Durability})
 		pause(time.Minute)
 		if l.Err() != nil {
 			t.Fatalf("while it is given: %v", l.Err())
 		}
-		f.set(nil, everySecond(ferry.ErrUnknown)) // it is applied, and then found, but never confirmed
+		// it is applied, and then found, but never confirmed
+		f.Set(faulty.Write, faulty.EverySecond(faulty.Lose(ferry.ErrUnknown)))
 		pause(10 * time.Second)
 		if !errors.Is(l.Err(), ferry.ErrLeaseLost) || l.Context().Err() == nil {
 			t.Errorf("a lock that was never confirmed: %v", l.Err())
 		}
-		f.set(nil, nil)
+		f.Set(faulty.Write, nil)
 		_ = l.Release(context.Background())
 	})
 }
 
 // A lock that was taken without our knowledge, longer ago than it can be relied on, is not taken for held.
 func TestLockWhoseAnswerComesTooLate(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
-		f.set(nil, always(ferry.ErrUnknown))
-		time.AfterFunc(20*time.Second, func() { f.set(nil, nil) })
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
+		f.Set(faulty.Write, faulty.Lose(ferry.ErrUnknown))
+		time.AfterFunc(20*time.Second, func() { f.Set(faulty.Write, nil) })
 		l, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -241,9 +244,9 @@ func TestLockWhoseAnswerComesTooLate(t *testing.T) {
 }
 
 func TestTryAcquireGivesUp(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		for _, kind := range []error{ferry.ErrNotApplied, ferry.ErrUnknown, ferry.ErrUnsupported} {
-			f.set(always(kind), nil)
+			f.Set(faulty.Write, faulty.Fail(kind))
 			begin := time.Now()
 			if _, err := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{}); !errors.Is(err, kind) {
 				t.Errorf("%v: got %v", kind, err)
@@ -257,7 +260,7 @@ func TestTryAcquireGivesUp(t *testing.T) {
 
 // A lock that was taken although nobody waited for the answer any more is given up: nobody has to wait for its TTL.
 func TestAbandonedLockIsGivenUp(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		o := cluster.LockOptions{TTL: time.Minute}
 		for name, try := range map[string]func() (*cluster.Lock, error){
 			"TryAcquire": func() (*cluster.Lock, error) { return cluster.TryAcquire(context.Background(), b, "report", o) },
@@ -265,11 +268,11 @@ func TestAbandonedLockIsGivenUp(t *testing.T) {
 				return cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{TTL: o.TTL, Wait: time.Second})
 			},
 		} {
-			f.set(nil, always(ferry.ErrUnknown)) // it is applied all the same
+			f.Set(faulty.Write, faulty.Lose(ferry.ErrUnknown)) // it is applied all the same
 			if _, err := try(); !errors.Is(err, ferry.ErrUnknown) {
 				t.Fatalf("%s: %v", name, err)
 			}
-			f.set(nil, nil)
+			f.Set(faulty.Write, nil)
 			pause(2 * time.Second)
 			release(t, acquire(t, b, o))
 		}
@@ -278,13 +281,13 @@ func TestAbandonedLockIsGivenUp(t *testing.T) {
 
 // One that another has by then is left alone.
 func TestAbandonedLockIsLeftToItsHolder(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
-		f.set(always(ferry.ErrUnknown), nil) // it is not applied
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
+		f.Set(faulty.Write, faulty.Fail(ferry.ErrUnknown)) // it is not applied
 		if _, err := cluster.TryAcquire(context.Background(), b, "report",
 			cluster.LockOptions{}); !errors.Is(err, ferry.ErrUnknown) {
 			t.Fatal(err)
 		}
-		f.set(nil, nil)
+		f.Set(faulty.Write, nil)
 		l := acquire(t, b, cluster.LockOptions{})
 		pause(time.Minute)
 		if l.Err() != nil {
@@ -296,7 +299,7 @@ func TestAbandonedLockIsLeftToItsHolder(t *testing.T) {
 
 // Acquire waits no longer than it is told to, and says who had the lock.
 func TestAcquireWaits(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		l := acquire(t, b, cluster.LockOptions{Owner: "web-1"})
 		begin := time.Now()
 		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: 7 * time.Second})
@@ -320,9 +323,9 @@ func TestAcquireWaits(t *testing.T) {
 
 // Where Wait is over before the broker answered, that is no deadline of the caller either.
 func TestAcquireWaitsForTheBroker(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
-		f.set(always(driver.NewError(ferry.ErrNotApplied, "the server did not answer", "see whether it runs",
-			context.DeadlineExceeded)), nil)
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
+		f.Set(faulty.Write, faulty.Fail(driver.NewError(ferry.ErrNotApplied, "the server did not answer",
+			"see whether it runs", context.DeadlineExceeded)))
 		_, err := cluster.Acquire(context.Background(), b, "report", cluster.LockOptions{Wait: 7 * time.Second})
 		if !errors.Is(err, ferry.ErrNotApplied) || errors.Is(err, context.DeadlineExceeded) ||
 			!strings.Contains(err.Error(), "did not answer") {
@@ -353,7 +356,7 @@ func wantData(t *testing.T, b *ferry.Broker, want string) {
 func TestLockIsOverwritten(t *testing.T) {
 	for name, data := range map[string]string{"no lock": "theirs", "another lock": `{"owner":"them","token":"other"}`} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+			virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 				l := acquire(t, b, cluster.LockOptions{TTL: 9 * time.Second})
 				overwrite(t, b, data)
 				pause(4 * time.Second)
@@ -371,7 +374,7 @@ func TestLockIsOverwritten(t *testing.T) {
 
 // The same, where the release is what finds it.
 func TestReleaseLeavesWhatIsNotItsOwn(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		l := acquire(t, b, cluster.LockOptions{})
 		overwrite(t, b, "theirs")
 		if err := l.Release(context.Background()); !errors.Is(err, ferry.ErrLeaseLost) {
@@ -383,10 +386,11 @@ func TestReleaseLeavesWhatIsNotItsOwn(t *testing.T) {
 
 // A lock is released under whatever revision a renewal gave it whose answer was lost.
 func TestReleaseAfterALostRenewal(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		l := acquire(t, b, cluster.LockOptions{})
-		f.set(nil, func(w driver.Write) error {
-			if w.Quiet {
+		f.Set(faulty.Write, func(_ context.Context, c faulty.Call, do func()) error {
+			if c.Write.Quiet {
+				do()
 				return ferry.ErrUnknown
 			}
 			return nil
@@ -399,7 +403,7 @@ func TestReleaseAfterALostRenewal(t *testing.T) {
 
 // What is no lock is not waited for: it may stay for ever.
 func TestAcquireOfWhatIsNoLock(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		overwrite(t, b, "theirs")
 		_, want := cluster.TryAcquire(context.Background(), b, "report", cluster.LockOptions{})
 		begin := time.Now()
@@ -412,7 +416,7 @@ func TestAcquireOfWhatIsNoLock(t *testing.T) {
 }
 
 func TestAcquireOfWhatBecomesNoLock(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		l := acquire(t, b, cluster.LockOptions{})
 		time.AfterFunc(time.Second, func() { overwrite(t, b, "theirs") })
 		begin := time.Now()
@@ -427,7 +431,7 @@ func TestAcquireOfWhatBecomesNoLock(t *testing.T) {
 
 // A lock ends with the context it was acquired with, and is free at once.
 func TestLockEndsWithItsContext(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		ctx, cancel := context.WithCancel(context.Background())
 		l, err := cluster.Acquire(ctx, b, "report", cluster.LockOptions{})
 		if err != nil {
@@ -447,36 +451,36 @@ func TestLockEndsWithItsContext(t *testing.T) {
 // Switched off, a lock costs nothing and is always held. An optional one lets the work go on when the broker is away,
 // and no further.
 func TestLocksThatAreNotTaken(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		off := acquire(t, b, cluster.LockOptions{Off: true})
-		if off.Err() != nil || off.Fence() != nil || off.Epoch() != 0 || f.count() != 0 {
-			t.Errorf("off: %v, fence %v, %d writes", off.Err(), off.Fence(), f.count())
+		if off.Err() != nil || off.Fence() != nil || off.Epoch() != 0 || f.Calls(faulty.Write) != 0 {
+			t.Errorf("off: %v, fence %v, %d writes", off.Err(), off.Fence(), f.Calls(faulty.Write))
 		}
 		release(t, off)
-		f.set(always(ferry.ErrNotApplied), nil)
+		f.Set(faulty.Write, faulty.Fail(ferry.ErrNotApplied))
 		optional := acquire(t, b, cluster.LockOptions{Optional: true})
 		if optional.Err() == nil || optional.Context().Err() != nil || optional.Fence() != nil {
 			t.Errorf("optional: %v, context %v", optional.Err(), optional.Context().Err())
 		}
 		release(t, optional)
-		f.set(nil, nil)
+		f.Set(faulty.Write, nil)
 		optional = acquire(t, b, cluster.LockOptions{Optional: true})
 		if _, err := cluster.TryAcquire(context.Background(), b, "report",
 			cluster.LockOptions{Optional: true}); !errors.Is(err, ferry.ErrConflict) {
 			t.Errorf("an optional lock that another holds: %v", err)
 		}
-		f.set(always(ferry.ErrNotApplied), nil)
+		f.Set(faulty.Write, faulty.Fail(ferry.ErrNotApplied))
 		pause(time.Minute)
 		if optional.Err() == nil || optional.Context().Err() != nil {
 			t.Errorf("optional, after the broker was away: %v, context %v", optional.Err(), optional.Context().Err())
 		}
-		f.set(nil, nil)
+		f.Set(faulty.Write, nil)
 		_ = optional.Release(context.Background())
 	})
 }
 
 func TestLockMetrics(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		var m cluster.LockMetrics
 		for _, held := range []time.Duration{2 * time.Second, 3 * time.Second} {
 			l := acquire(t, b, cluster.LockOptions{Metrics: &m})
@@ -487,7 +491,7 @@ func TestLockMetrics(t *testing.T) {
 			release(t, l)
 		}
 		l := acquire(t, b, cluster.LockOptions{Metrics: &m})
-		f.set(always(ferry.ErrNotApplied), nil)
+		f.Set(faulty.Write, faulty.Fail(ferry.ErrNotApplied))
 		<-l.Context().Done()
 		_ = l.Release(context.Background())
 		want := cluster.LockStats{Acquired: 3, Failed: 2, Expired: 1, Released: 2, Held: 5 * time.Second,
@@ -499,7 +503,7 @@ func TestLockMetrics(t *testing.T) {
 }
 
 func TestLockIsRefused(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		cases := map[string]struct {
 			name string
 			o    cluster.LockOptions
@@ -533,8 +537,8 @@ func TestLockIsRefused(t *testing.T) {
 			cluster.LockOptions{}); !errors.Is(err, ferry.ErrInvalid) {
 			t.Errorf("no broker: %v", err)
 		}
-		if f.count() != 0 {
-			t.Errorf("%d writes", f.count())
+		if f.Calls(faulty.Write) != 0 {
+			t.Errorf("%d writes", f.Calls(faulty.Write))
 		}
 	})
 }

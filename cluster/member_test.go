@@ -8,15 +8,14 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/cluster"
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -70,7 +69,7 @@ func names(all []cluster.Info) string {
 
 // A member is seen with what it does as long as it beats, and not after it left.
 func TestMembers(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		w := worker.New(b, worker.Options{Concurrency: 8, Instance: "one"})
 		worker.HandleRaw(w, "orders", func(ctx context.Context, _ *ferry.Delivery) error { <-ctx.Done(); return nil })
 		m := join(t, b, cluster.Options{Name: "web-1", Version: "1.2.3", Address: "10.0.0.7:80",
@@ -116,10 +115,10 @@ func TestMembers(t *testing.T) {
 
 // A member whose beats do not arrive is gone after three of them, and back with the next that does.
 func TestMemberIsCutOff(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		run(t, join(t, b, cluster.Options{Name: "web-1"}))
 		pause(10 * time.Second)
-		f.set(always(ferry.ErrNotApplied), nil)
+		f.Set(faulty.Write, faulty.Fail(ferry.ErrNotApplied))
 		pause(7 * time.Second)
 		if got := names(members(t, b)); got != "web-1" {
 			t.Errorf("8 s after its last beat: %q", got)
@@ -128,7 +127,7 @@ func TestMemberIsCutOff(t *testing.T) {
 		if got := names(members(t, b)); got != "" {
 			t.Errorf("10 s after its last beat: %q", got)
 		}
-		f.set(nil, nil)
+		f.Set(faulty.Write, nil)
 		pause(3 * time.Second)
 		if got := names(members(t, b)); got != "web-1" {
 			t.Errorf("after the broker came back: %q", got)
@@ -150,13 +149,14 @@ func TestMembersOfOneName(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer b.Close(context.Background())
-		killed, err := ferry.New(&dying{d, new(atomic.Bool)}, ferry.Options{Logger: slog.New(slog.DiscardHandler)})
+		process := faulty.New(d)
+		killed, err := ferry.New(process, ferry.Options{Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		run(t, join(t, killed, cluster.Options{Name: "web-1"}))
 		pause(4 * time.Second)
-		killed.Driver().(*dying).dead.Store(true)
+		process.Set(faulty.Write, faulty.Fail(ferry.ErrNotApplied))
 		second := join(t, b, cluster.Options{Name: "web-1"})
 		run(t, second)
 		synctest.Wait()
@@ -179,21 +179,6 @@ func TestMembersOfOneName(t *testing.T) {
 			t.Errorf("Tell to a name that two have: %v", err)
 		}
 	})
-}
-
-// dying is a driver whose values fail once it is dead.
-type dying struct {
-	driver.Driver
-	dead *atomic.Bool
-}
-
-func (d *dying) KV() driver.KV {
-	return &faultyKV{d.Driver.KV(), &faults{before: func(driver.Write) error {
-		if d.dead.Load() {
-			return ferry.ErrNotApplied
-		}
-		return nil
-	}}}
 }
 
 // warnings collects what is logged.
@@ -225,7 +210,7 @@ func (w *warnings) count(message string) (n int) {
 
 // However much there is to tell, a beat fits into a value.
 func TestBeatIsBounded(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		w := worker.New(b, worker.Options{Concurrency: 8})
 		for i := range 1000 {
 			worker.HandleRaw(w, fmt.Sprintf("topic-%0100d", i), func(context.Context, *ferry.Delivery) error { return nil })
@@ -245,7 +230,7 @@ func TestBeatIsBounded(t *testing.T) {
 }
 
 func TestJoinIsRefused(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		for name, o := range map[string]cluster.Options{
 			"a bad name":     {Name: "a/b"},
 			"a long name":    {Name: strings.Repeat("x", 129)},
@@ -270,7 +255,7 @@ func TestJoinIsRefused(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		f.set(always(ferry.ErrUnsupported), nil)
+		f.Set(faulty.Write, faulty.Fail(ferry.ErrUnsupported))
 		if err := join(t, b, cluster.Options{}).Run(context.Background()); !errors.Is(err, ferry.ErrUnsupported) {
 			t.Errorf("a broker without values: %v", err)
 		}
@@ -279,7 +264,7 @@ func TestJoinIsRefused(t *testing.T) {
 
 // Processes tells of all members what their handlers did, so that it can be added up.
 func TestProcesses(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		for i := range 2 {
 			w := worker.New(b, worker.Options{Concurrency: 1})
 			worker.HandleRaw(w, "orders", func(context.Context, *ferry.Delivery) error { time.Sleep(time.Second); return nil })

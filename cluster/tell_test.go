@@ -11,6 +11,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/cluster"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -41,7 +42,7 @@ func tell(t *testing.T, b *ferry.Broker, member string, c cluster.Command) {
 
 // A member obeys at once, and only the one that is meant.
 func TestTell(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		first, second := crew(t, b, "web-1"), crew(t, b, "web-2")
 		tell(t, b, "web-1", cluster.Command{Do: cluster.Scale, Concurrency: 9})
 		tell(t, b, "web-1", cluster.Command{Do: cluster.Quiet, Topic: "orders"})
@@ -74,21 +75,21 @@ func TestTell(t *testing.T) {
 // A member that does not answer is told of, and the command withdrawn: it is not obeyed later. One whose answer comes
 // late is believed.
 func TestTellWithoutAnswer(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		w := crew(t, b, "web-1")
-		f.set(always(ferry.ErrNotApplied), nil)
+		f.Set(faulty.Write, faulty.Fail(ferry.ErrNotApplied))
 		begin := time.Now()
 		if err := cluster.Tell(context.Background(), b, "web-1",
 			cluster.Command{Do: cluster.Quiet}); !errors.Is(err, ferry.ErrNotApplied) || time.Since(begin) > 6*time.Second {
 			t.Errorf("the broker is away: %v after %v", err, time.Since(begin))
 		}
-		f.set(nil, nil)
+		f.Set(faulty.Write, nil)
 		if w.Stats().Consumers[0].Quiet {
 			t.Error("it obeys what did not arrive")
 		}
-		f.set(nil, everySecond(ferry.ErrUnknown))
+		f.Set(faulty.Write, faulty.EverySecond(faulty.Lose(ferry.ErrUnknown)))
 		tell(t, b, "web-1", cluster.Command{Do: cluster.Quiet})
-		f.set(nil, nil)
+		f.Set(faulty.Write, nil)
 		if !w.Stats().Consumers[0].Quiet {
 			t.Error("it did not obey")
 		}
@@ -97,16 +98,17 @@ func TestTellWithoutAnswer(t *testing.T) {
 
 // A member that is there but does not run is told of as one that does not answer.
 func TestTellToAFrozenMember(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, f *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, f *faulty.Driver) {
 		frozen := join(t, b, cluster.Options{Name: "web-1"})
 		stop := run(t, frozen)
 		pause(time.Second)
-		f.set(func(w driver.Write) error { // it neither leaves nor answers
-			if w.Delete && !strings.Contains(w.Name, "web-1/") || w.Delete && strings.Count(w.Name, "/") == 1 {
+		// it neither leaves nor answers
+		f.Set(faulty.Write, func(_ context.Context, c faulty.Call, _ func()) error {
+			if name := c.Write.Name; c.Write.Delete && (!strings.Contains(name, "web-1/") || strings.Count(name, "/") == 1) {
 				return ferry.ErrNotApplied
 			}
 			return nil
-		}, nil)
+		})
 		_ = stop()
 		begin := time.Now()
 		err := cluster.Tell(context.Background(), b, "web-1", cluster.Command{Do: cluster.Quiet})
@@ -124,7 +126,7 @@ func TestTellToAFrozenMember(t *testing.T) {
 }
 
 func TestTellIsRefused(t *testing.T) {
-	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faults) {
+	virtual(t, func(t *testing.T, b *ferry.Broker, _ *faulty.Driver) {
 		w := crew(t, b, "web-1")
 		scaled := worker.New(b, worker.Options{Scaling: worker.Scaling{Max: 4}, Instance: "scaled"})
 		run(t, join(t, b, cluster.Options{Name: "web-2", Workers: []*worker.Worker{w, scaled}}))

@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/result"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -121,7 +122,7 @@ func TestStoredBeforeTheAck(t *testing.T) {
 	}
 	var r *rig
 	seen := make(chan error, 1)
-	r = newRig(t, inner, nil, ferry.Hooks{Succeeded: func(ctx context.Context, e ferry.Event) {
+	r = newRig(t, faulty.New(inner), ferry.Hooks{Succeeded: func(ctx context.Context, e ferry.Event) {
 		s, err := result.Get(ctx, r.broker, topic, group, e.Delivery.ID)
 		if err == nil && s.State != result.Done {
 			err = fmt.Errorf("it is %s", s.State)
@@ -193,17 +194,14 @@ func TestLateWriterIsRefused(t *testing.T) {
 
 // A write that is not answered is found out: neither lost nor taken for another's.
 func TestReturnWithLostAnswers(t *testing.T) {
-	for _, c := range []struct {
-		name          string
-		before, after func(driver.Write) error
-	}{
-		{"not applied", first(ferry.ErrNotApplied), nil},
-		{"answer lost", nil, first(ferry.ErrUnknown)},
-		{"not known, not applied", first(ferry.ErrUnknown), nil},
+	for name, fault := range map[string]faulty.Fault{
+		"not applied":            faulty.Fail(ferry.ErrNotApplied),
+		"answer lost":            faulty.Lose(ferry.ErrUnknown),
+		"not known, not applied": faulty.Fail(ferry.ErrUnknown),
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, r *rig) {
-				r.faults.set(c.before, c.after, nil)
+				r.driver.Set(faulty.Write, faulty.Once(fault))
 				r.handle(func(ctx context.Context, _ *ferry.Delivery) error {
 					return result.Return(ctx, "total")
 				}, worker.MaxAttempts(1))
@@ -219,7 +217,7 @@ func TestReturnWithLostAnswers(t *testing.T) {
 // Where results cannot be kept, messages are handled all the same. Only who returns one is told.
 func TestNoRoomHarmsNobody(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		r.faults.set(always(driver.BucketFull("results.00")), nil, nil)
+		r.driver.Set(faulty.Write, faulty.Fail(driver.BucketFull("results.00")))
 		var told error
 		r.handle(func(ctx context.Context, d *ferry.Delivery) error {
 			if string(d.Body) == "returns" {
@@ -324,7 +322,7 @@ func TestProgress(t *testing.T) {
 		if s := r.is(id, result.Done, ""); s.Progress.Done != 1000 {
 			t.Errorf("in the end it says %+v", s.Progress)
 		}
-		if n := r.faults.count(); n < 15 || n > 22 {
+		if n := r.driver.Calls(faulty.Write); n < 15 || n > 22 {
 			t.Errorf("%d writes in 10 s", n)
 		}
 		id = r.publish("fails")
@@ -339,7 +337,7 @@ func TestProgress(t *testing.T) {
 // newer delivery.
 func TestCrashBeforeTheAck(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		r.faults.lostAcks = 1
+		r.driver.Set(faulty.Settle, faulty.Once(faulty.Fail(ferry.ErrLeaseLost))) // the ack, as if the process had ended
 		runs := 0
 		r.handle(func(ctx context.Context, _ *ferry.Delivery) error {
 			runs++
@@ -373,8 +371,8 @@ func TestKeptTwice(t *testing.T) {
 		}, worker.Use(r.keep(result.Options{})))
 		v, err := result.Wait[string](context.Background(), r.broker, topic, group, r.publish("x"))
 		pause(time.Second)
-		if v != "total" || err != nil || r.faults.count() != 1 {
-			t.Errorf("%q, %v, %d writes", v, err, r.faults.count())
+		if v != "total" || err != nil || r.driver.Calls(faulty.Write) != 1 {
+			t.Errorf("%q, %v, %d writes", v, err, r.driver.Calls(faulty.Write))
 		}
 	})
 }

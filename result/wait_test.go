@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/result"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -115,8 +116,8 @@ func TestWaitOutlivesAnOutage(t *testing.T) {
 			return result.Return(ctx, "total")
 		})
 		id := r.publish("x")
-		r.faults.set(nil, nil, ferry.ErrNotApplied)
-		time.AfterFunc(30*time.Second, func() { r.faults.set(nil, nil, nil) })
+		r.driver.Set(faulty.Wait, faulty.Fail(ferry.ErrNotApplied))
+		time.AfterFunc(30*time.Second, func() { r.driver.Set(faulty.Wait, nil) })
 		if v, err := result.Wait[string](context.Background(), r.broker, topic, group, id); v != "total" || err != nil {
 			t.Errorf("%q, %v", v, err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
@@ -222,18 +223,25 @@ func beKilled(t *testing.T, url, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	die := func() error { _ = self.Kill(); select {} }
-	f := &faulty{Driver: b.Driver()}
+	die := func(_ context.Context, _ faulty.Call, do func()) error {
+		if at != afterClaim {
+			do()
+		}
+		_ = self.Kill()
+		select {}
+	}
+	d := faulty.New(b.Driver())
 	ttl := 3 * time.Second
 	switch at {
 	case afterClaim:
-		f.sent = die
+		d.Set(faulty.Publish, die)
 	case afterStore:
-		f.stored, ttl = die, time.Hour
+		d.Set(faulty.Publish, die)
+		ttl = time.Hour
 	case afterSettle:
-		f.settled = die
+		d.Set(faulty.Settle, die)
 	}
-	r := newRig(t, f, f)
+	r := newRig(t, d)
 	if at == afterSettle {
 		r.work("default", func(context.Context, *ferry.Delivery) error { return nil })
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -66,7 +67,7 @@ func TestEmitAgain(t *testing.T) {
 			return err
 		})
 		run(t, w)
-		r.faults.set(func() { r.faults.settled = once(ferry.ErrUnknown) })
+		r.driver.Set(faulty.Settle, faulty.Once(faulty.Lose(ferry.ErrUnknown)))
 		if _, err := ferry.Publish(r.ctx, r.broker, "orders", []byte("x")); err != nil {
 			t.Fatal(err)
 		}

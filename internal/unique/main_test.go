@@ -14,6 +14,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/worker"
@@ -33,7 +34,7 @@ type rig struct {
 	t      *testing.T
 	ctx    context.Context
 	broker *ferry.Broker
-	faults *faulty
+	driver *faulty.Driver
 }
 
 // virtual runs a test in virtual time.
@@ -45,19 +46,18 @@ func virtual(t *testing.T, f func(t *testing.T, r *rig)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		faults := &faulty{Driver: d}
-		f(t, newRig(t, faults, faults))
+		f(t, newRig(t, faulty.New(d)))
 	})
 }
 
-func newRig(t *testing.T, d driver.Driver, f *faulty) *rig {
+func newRig(t *testing.T, d *faulty.Driver) *rig {
 	t.Helper()
 	b, err := ferry.New(d, ferry.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close(context.Background()) })
-	return &rig{t: t, ctx: context.Background(), broker: b, faults: f}
+	return &rig{t: t, ctx: context.Background(), broker: b, driver: d}
 }
 
 // work runs a worker until the test ends, or until the function it returns is called.
@@ -138,124 +138,3 @@ func (r *rig) values() (n int) {
 }
 
 func hex(i int) string { return string([]byte{"0123456789abcdef"[i/16], "0123456789abcdef"[i%16]}) }
-
-// faulty is a driver that fails as a test says. A nil function lets the call through.
-type faulty struct {
-	driver.Driver
-
-	mu sync.Mutex
-	// sent and stored are asked before and after a publish, written and answered before and after a write to a value,
-	// settled after a settlement.
-	sent, stored      func() error
-	written, answered func(w driver.Write) error
-	settled           func() error
-	slow              func(w driver.Write) bool // the call has no answer until its context ends
-	spooled           bool                      // publishes are kept for later, and the driver knows nothing of them
-}
-
-func (f *faulty) set(change func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	change()
-}
-
-func (f *faulty) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
-	f.mu.Lock()
-	sent, stored := f.sent, f.stored
-	f.mu.Unlock()
-	fail := func(err error) ([]driver.Receipt, error) {
-		rs := make([]driver.Receipt, len(ms))
-		for i := range rs {
-			rs[i] = driver.Receipt{ID: ms[i].ID, Err: err}
-		}
-		return rs, err
-	}
-	if sent != nil {
-		if err := sent(); err != nil {
-			return fail(err)
-		}
-	}
-	if f.spooled {
-		rs, _ := fail(nil)
-		for i := range rs {
-			rs[i].Spooled = true
-		}
-		return rs, nil
-	}
-	rs, err := f.Driver.Publish(ctx, ms, o)
-	if stored != nil {
-		if err := stored(); err != nil {
-			return fail(err)
-		}
-	}
-	return rs, err
-}
-
-func (f *faulty) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
-	s, err := f.Driver.Subscribe(ctx, o)
-	return &faultySubscription{s, f}, err
-}
-
-type faultySubscription struct {
-	driver.Subscription
-	f *faulty
-}
-
-func (s *faultySubscription) Settle(ctx context.Context, list []driver.Settlement) []error {
-	errs := s.Subscription.Settle(ctx, list)
-	s.f.mu.Lock()
-	settled := s.f.settled
-	s.f.mu.Unlock()
-	if settled == nil {
-		return errs
-	}
-	if err := settled(); err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-	}
-	return errs
-}
-
-func (f *faulty) KV() driver.KV { return &faultyKV{f.Driver.KV(), f} }
-
-type faultyKV struct {
-	driver.KV
-	f *faulty
-}
-
-func (k *faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
-	ws ...driver.Write) []driver.WriteResult {
-	results := make([]driver.WriteResult, len(ws))
-	for i, w := range ws {
-		k.f.mu.Lock()
-		written, answered, slow := k.f.written, k.f.answered, k.f.slow
-		k.f.mu.Unlock()
-		if slow != nil && slow(w) {
-			<-ctx.Done()
-			results[i].Err = driver.ErrNotApplied
-			continue
-		}
-		if written != nil {
-			if results[i].Err = written(w); results[i].Err != nil {
-				continue
-			}
-		}
-		results[i] = k.KV.Apply(ctx, bucket, o, w)[0]
-		if answered != nil {
-			if err := answered(w); err != nil {
-				results[i] = driver.WriteResult{Err: err}
-			}
-		}
-	}
-	return results
-}
-
-// once fails the first call.
-func once(err error) func() error {
-	var done sync.Once
-	return func() (out error) {
-		done.Do(func() { out = err })
-		return out
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -105,14 +106,14 @@ func TestNotYetStored(t *testing.T) {
 	virtual(t, func(_ *testing.T, r *rig) {
 		goOn := make(chan struct{})
 		done := make(chan string)
-		r.faults.set(func() { r.faults.sent = func() error { <-goOn; return nil } })
+		r.driver.Set(faulty.Publish, func(context.Context, faulty.Call, func()) error { <-goOn; return nil })
 		go func() {
 			receipt, _ := r.publish(ferry.ID("slow"))
 			done <- receipt.ID
 		}()
 		pause(10 * time.Minute)
 		r.refused("slow")
-		r.faults.set(func() { r.faults.sent = nil })
+		r.driver.Set(faulty.Publish, nil)
 		close(goOn)
 		r.refused(<-done)
 	})
@@ -122,14 +123,14 @@ func TestNotYetStored(t *testing.T) {
 // the same message id.
 func TestPublishThatFailed(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		r.faults.set(func() { r.faults.sent = once(ferry.ErrNotApplied) })
+		r.driver.Set(faulty.Publish, faulty.Once(faulty.Fail(ferry.ErrNotApplied)))
 		if _, err := r.publish(); !errors.Is(err, ferry.ErrNotApplied) {
 			t.Fatal(err)
 		}
 		if n := r.values(); n != 0 {
 			t.Errorf("%d values are left", n)
 		}
-		r.faults.set(func() { r.faults.stored = once(ferry.ErrUnknown) })
+		r.driver.Set(faulty.Publish, faulty.Once(faulty.Lose(ferry.ErrUnknown)))
 		receipt, err := r.publish()
 		if !errors.Is(err, ferry.ErrUnknown) {
 			t.Fatal(err)
@@ -148,19 +149,24 @@ func TestPublishThatFailed(t *testing.T) {
 
 // A message that a spool keeps for a broker that is away is not there, and is not gone.
 func TestSpooled(t *testing.T) {
-	virtual(t, func(_ *testing.T, r *rig) {
-		r.faults.spooled = true
+	virtual(t, func(t *testing.T, r *rig) {
+		r = newRig(t, faulty.New(spooling{r.driver}))
 		first := r.accepted()
 		pause(time.Minute)
 		r.refused(first)
 	})
 }
 
+type spooling struct{ driver.Driver }
+
+func (spooling) Publish(_ context.Context, ms []*driver.Message, _ driver.PublishOptions) ([]driver.Receipt, error) {
+	return []driver.Receipt{{ID: ms[0].ID, Spooled: true}}, nil
+}
+
 // A claim whose answer is lost is not taken for another's.
 func TestLostAnswerOfAClaim(t *testing.T) {
 	virtual(t, func(_ *testing.T, r *rig) {
-		lost := once(ferry.ErrUnknown)
-		r.faults.set(func() { r.faults.answered = func(driver.Write) error { return lost() } })
+		r.driver.Set(faulty.Write, faulty.Once(faulty.Lose(ferry.ErrUnknown)))
 		r.refused(r.accepted())
 	})
 }
@@ -203,13 +209,11 @@ func TestLateSettlementHarmsNobody(t *testing.T) {
 // removes nothing.
 func TestTakenOverIsAnothers(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		r.faults.set(func() {
-			r.faults.written = func(w driver.Write) error {
-				if w.Delete && w.If == 0 {
-					return ferry.ErrNotApplied // the removal does not come through for a time
-				}
-				return nil
+		r.driver.Set(faulty.Write, func(_ context.Context, c faulty.Call, _ func()) error {
+			if c.Write.Delete && c.Write.If == 0 {
+				return ferry.ErrNotApplied // the removal does not come through for a time
 			}
+			return nil
 		})
 		stop := r.work("default", func(context.Context, *ferry.Delivery) error { return nil })
 		r.accepted()
@@ -218,7 +222,7 @@ func TestTakenOverIsAnothers(t *testing.T) {
 			t.Fatal(err)
 		}
 		second := r.accepted() // the first one is gone, as the broker says
-		r.faults.set(func() { r.faults.written = nil })
+		r.driver.Set(faulty.Write, nil)
 		pause(time.Minute) // the removal of the first value is tried again
 		r.refused(second)
 		stop()
@@ -271,9 +275,13 @@ func TestBatch(t *testing.T) {
 // not be undone is tried again.
 func TestBatchIsUndoneAtOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
-		r.faults.set(func() {
-			r.faults.sent = func() error { return ferry.ErrNotApplied }
-			r.faults.slow = func(w driver.Write) bool { return w.Delete }
+		r.driver.Set(faulty.Publish, faulty.Fail(ferry.ErrNotApplied))
+		r.driver.Set(faulty.Write, func(ctx context.Context, c faulty.Call, _ func()) error {
+			if !c.Write.Delete {
+				return nil
+			}
+			<-ctx.Done()
+			return ferry.ErrNotApplied
 		})
 		var ms []*ferry.Message
 		for i := range 200 {
@@ -290,7 +298,8 @@ func TestBatchIsUndoneAtOnce(t *testing.T) {
 		if took := time.Since(begin); took > 5*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		r.faults.set(func() { r.faults.sent, r.faults.slow = nil, nil })
+		r.driver.Set(faulty.Publish, nil)
+		r.driver.Set(faulty.Write, nil)
 		pause(time.Minute)
 		if n := r.values(); n != 0 {
 			t.Errorf("%d values are left", n)
