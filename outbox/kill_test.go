@@ -8,12 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/outbox"
@@ -37,7 +36,20 @@ func child() bool {
 	if err != nil {
 		exit(err)
 	}
-	if b, err = ferry.New(&killing{Driver: b.Driver(), point: point}, ferry.Options{}); err != nil {
+	d := faulty.New(b.Driver())
+	d.Set(faulty.Publish, faulty.ByNumber(func(batch int) faulty.Fault {
+		if batch != points[point] {
+			return nil
+		}
+		return func(_ context.Context, _ faulty.Call, do func()) error {
+			if point == "after publish" {
+				do()
+			}
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}))
+	if b, err = ferry.New(d, ferry.Options{}); err != nil {
 		exit(err)
 	}
 	db, err := sql.Open(name, url)
@@ -52,35 +64,15 @@ func child() bool {
 	return true
 }
 
-// killing ends its process at a fail point: before the broker stores a batch, after that, or when the rows are removed.
-type killing struct {
-	driver.Driver
-	point   string
-	batches atomic.Int64
-}
-
-func (k *killing) Publish(ctx context.Context, ms []*driver.Message,
-	o driver.PublishOptions) ([]driver.Receipt, error) {
-	n := k.batches.Add(1)
-	at := func(point string, batch int64) {
-		if k.point == point && n == batch {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}
-	at("before publish", 5)
-	at("after removal", 7) // of what was published before
-	rs, err := k.Driver.Publish(ctx, ms, o)
-	at("after publish", 5)
-	return rs, err
-}
+// points are the fail points, and at the publish of which batch they are: the seventh comes after a removal.
+var points = map[string]int{"before publish": 5, "after publish": 5, "after removal": 7}
 
 // A relay that is killed with -9 before or after any of its steps loses no row, and those of a key stay in order; the
 // broker knows the ids of what is published again.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t).URL()
-	for _, point := range []string{"before publish", "after publish", "after removal"} {
+	for point := range points {
 		t.Run(point, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, d database) { killed(t, server+"?prefix=o"+rand.Text(), d, point) })
 		})

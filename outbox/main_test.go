@@ -18,6 +18,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/pgtest"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/outbox"
@@ -85,33 +86,21 @@ func onBoth(t *testing.T, f func(t *testing.T, d database)) {
 	}
 }
 
-// broker returns one inside the process, whose publishes go through fault if that is not nil.
-func broker(t testing.TB, fault func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt,
-	error)) *ferry.Broker {
+// broker returns one inside the process, with a fault of publishes if that is not nil.
+func broker(t testing.TB, fault faulty.Fault) *ferry.Broker {
 	t.Helper()
-	d, err := memory.New(context.Background(), memory.Options{})
+	inner, err := memory.New(context.Background(), memory.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := ferry.New(&faulty{d, fault}, ferry.Options{})
+	d := faulty.New(inner)
+	d.Set(faulty.Publish, fault)
+	b, err := ferry.New(d, ferry.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close(context.Background()) })
 	return b
-}
-
-type faulty struct {
-	driver.Driver
-	fault func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt, error)
-}
-
-func (f *faulty) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
-	publish := func() ([]driver.Receipt, error) { return f.Driver.Publish(ctx, ms, o) }
-	if f.fault == nil {
-		return publish()
-	}
-	return f.fault(publish)
 }
 
 // run runs a relay until the test ends, or the function that it returns is called.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/outbox"
 )
 
@@ -144,13 +145,13 @@ func TestLateCommit(t *testing.T) {
 	}
 	insert(t, db, numbered("a", "after", 0, 1)...)
 	var committed atomic.Bool
-	b := broker(t, func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt, error) {
+	b := broker(t, func(context.Context, faulty.Call, func()) error {
 		if !committed.Swap(true) { // between the look at the table and the removal
 			if err := early.Commit(); err != nil {
 				t.Error(err)
 			}
 		}
-		return publish()
+		return nil
 	})
 	r, _ := run(t, b, d, outbox.Options{})
 	drained(t, r)
@@ -254,20 +255,9 @@ func TestFullTopic(t *testing.T) {
 func TestBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	d := sqlite(t)
-	var n atomic.Int64
-	b := broker(t, func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt, error) {
-		switch n.Add(1) % 3 {
-		case 0:
-			return publish()
-		case 1: // stored, and the answer is lost
-			rs, _ := publish()
-			for i := range rs {
-				rs[i].Err = driver.ErrUnknown
-			}
-			return rs, driver.ErrUnknown
-		}
-		return []driver.Receipt{{Err: driver.ErrNotApplied}, {Err: driver.ErrNotApplied}}[:1], driver.ErrNotApplied
-	})
+	b := broker(t, faulty.ByNumber(func(n int) faulty.Fault {
+		return []faulty.Fault{nil, faulty.Lose(driver.ErrUnknown), faulty.Fail(driver.ErrNotApplied)}[n%3]
+	}))
 	insert(t, d.open(t), numbered("a", "k", 0, 20)...)
 	r, _ := run(t, b, d, outbox.Options{Batch: 10})
 	if s := drained(t, r); s.Relayed != 20 {

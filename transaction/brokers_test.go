@@ -15,6 +15,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 	byurl "github.com/ferrymq/ferry/open"
@@ -119,15 +120,21 @@ const childOf = "FERRY_TEST_TRANSACTION"
 
 // child runs a transaction in a process of its own until it is killed. It reports false in that of the tests.
 func child() bool {
-	url, step, ok := strings.Cut(os.Getenv(childOf), "|")
+	url, before, ok := strings.Cut(os.Getenv(childOf), "|")
 	if !ok {
 		return false
 	}
 	ctx := context.Background()
 	b, err := byurl.URL(ctx, url)
 	if err == nil {
-		left, _ := strconv.Atoi(step)
-		b, err = ferry.New(&killing{Driver: b.Driver(), left: left}, ferry.Options{})
+		step, _ := strconv.Atoi(before)
+		b, err = ferry.New(changing(b.Driver(), func(n int) faulty.Fault {
+			if n == step {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+			return nil
+		}), ferry.Options{})
 	}
 	var worked atomic.Bool
 	if err == nil {
@@ -137,48 +144,9 @@ func child() bool {
 	return true
 }
 
-// killing ends its process before a change of the broker; the work of the producer was done if it comes to a decision.
-type killing struct {
-	driver.Driver
-	left int
-}
-
-func (k *killing) change() {
-	if k.left--; k.left == 0 {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-}
-
-func (k *killing) Publish(ctx context.Context, ms []*driver.Message,
-	o driver.PublishOptions) ([]driver.Receipt, error) {
-	k.change()
-	return k.Driver.Publish(ctx, ms, o)
-}
-
-func (k *killing) Move(ctx context.Context, ms []driver.Move) []error {
-	k.change()
-	errs := k.Driver.Move(ctx, ms[:1])
-	k.change()
-	return append(errs, k.Driver.Move(ctx, ms[1:])...)
-}
-
-func (k *killing) KV() driver.KV { return killingKV{k.Driver.KV(), k} }
-
-type killingKV struct {
-	driver.KV
-	k *killing
-}
-
-func (v killingKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
-	ws ...driver.Write) []driver.WriteResult {
-	v.k.change()
-	return v.KV.Apply(ctx, bucket, o, ws...)
-}
-
-// decision is the step of the decision: after two lists of halves and two publishes. What follows are two moves and the
-// note that it is done.
-const decision, steps = 5, 8
+// decision is the step of the decision: after two lists of halves and two publishes. What follows are three moves and
+// two notes.
+const decision, steps = 5, 10
 
 // A producer that is killed with -9 before any of its steps leaves all halves or none, on every broker of several
 // processes.

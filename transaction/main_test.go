@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
 	"github.com/ferrymq/ferry/transaction"
@@ -150,84 +152,32 @@ func open(t testing.TB, b *ferry.Broker) (all []transaction.Transaction) {
 
 // mortal is a connection that is cut, as by a kill of its process, before or after its n-th change of the broker.
 type mortal struct {
-	driver.Driver
-	mu    sync.Mutex
-	left  int
-	after bool
-	dead  bool
+	*faulty.Driver
+	died atomic.Bool
 }
 
-// change makes one change, or none.
-func (m *mortal) change(do func()) (dead bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.dead {
-		return true
-	}
-	m.left--
-	if m.left == 0 {
-		m.dead = true
-		if !m.after {
-			return true
+func newMortal(d driver.Driver, step int, after bool) *mortal {
+	m := new(mortal)
+	m.Driver = changing(d, func(n int) faulty.Fault {
+		if n < step {
+			return nil
 		}
-	}
-	do()
-	return m.dead
-}
-
-func (m *mortal) died() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.dead
-}
-
-func (m *mortal) Publish(ctx context.Context, ms []*driver.Message,
-	o driver.PublishOptions) (rs []driver.Receipt, err error) {
-	if m.change(func() { rs, err = m.Driver.Publish(ctx, ms, o) }) {
-		return make([]driver.Receipt, len(ms)), driver.ErrClosed
-	}
-	return rs, err
-}
-
-func (m *mortal) Move(ctx context.Context, ms []driver.Move) (errs []error) {
-	for i := range ms {
-		var one []error
-		if m.change(func() { one = m.Driver.Move(ctx, ms[i:i+1]) }) {
-			one = []error{driver.ErrClosed}
+		m.died.Store(true)
+		if n == step && after {
+			return faulty.Lose(driver.ErrClosed)
 		}
-		errs = append(errs, one...)
-	}
-	return errs
+		return faulty.Fail(driver.ErrClosed)
+	})
+	return m
 }
 
-func (m *mortal) Delete(ctx context.Context, ts []driver.Target) (errs []error) {
-	for i := range ts {
-		var one []error
-		if m.change(func() { one = m.Driver.Delete(ctx, ts[i:i+1]) }) {
-			one = []error{driver.ErrClosed}
-		}
-		errs = append(errs, one...)
+// changing returns a driver with a fault for each of its changes, by their number from 1.
+func changing(d driver.Driver, of func(n int) faulty.Fault) *faulty.Driver {
+	f, fault := faulty.New(d), faulty.ByNumber(of)
+	for _, op := range []faulty.Op{faulty.Publish, faulty.Move, faulty.Delete, faulty.Write} {
+		f.Set(op, fault)
 	}
-	return errs
-}
-
-func (m *mortal) KV() driver.KV { return mortalKV{m.Driver.KV(), m} }
-
-type mortalKV struct {
-	driver.KV
-	m *mortal
-}
-
-func (k mortalKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
-	ws ...driver.Write) (rs []driver.WriteResult) {
-	for _, w := range ws {
-		var r driver.WriteResult
-		if k.m.change(func() { r = k.KV.Apply(ctx, bucket, o, w)[0] }) {
-			r = driver.WriteResult{Err: driver.ErrClosed}
-		}
-		rs = append(rs, r)
-	}
-	return rs
+	return f
 }
 
 const minute = time.Minute

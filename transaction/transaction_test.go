@@ -11,6 +11,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/transaction"
 )
 
@@ -129,9 +130,9 @@ func TestProducerIsKilled(t *testing.T) {
 		for dies := true; dies; steps++ {
 			for _, after := range []bool{false, true} {
 				worked.Store(false)
-				m := &mortal{Driver: r.d, left: steps + 1, after: after}
+				m := newMortal(r.d, steps+1, after)
 				err := produce(r.Context(), r.broker(m), &worked)
-				if dies = m.died(); !dies {
+				if dies = m.died.Load(); !dies {
 					r.ok(err)
 				}
 				time.Sleep(5 * minute)
@@ -178,7 +179,7 @@ func TestResolverIsKilled(t *testing.T) {
 				for steps := 1; steps <= 20; steps++ {
 					for _, after := range []bool{false, true} {
 						r.publish(r.begin(r.b, transaction.Options{Kind: "orders"}), "a", "b", "c")
-						m := &mortal{Driver: r.d, left: steps, after: after}
+						m := newMortal(r.d, steps, after)
 						stop := r.resolve(r.broker(m), o)
 						time.Sleep(2 * minute)
 						stop()
@@ -203,7 +204,7 @@ func TestResolverIsKilled(t *testing.T) {
 func TestMovedHalfIsLeftAlone(t *testing.T) {
 	virtual(t, func(r *rig) {
 		ctx := r.Context()
-		m := &mortal{Driver: r.d, left: 5} // a write, a publish, the decision, one move of two
+		m := newMortal(r.d, 5, false) // a write, a publish, the decision, one move of two
 		tx := r.begin(r.broker(m), transaction.Options{})
 		r.publish(tx, "a", "b")
 		r.ok(tx.Commit(ctx))
@@ -230,7 +231,7 @@ func TestMovedHalfIsLeftAlone(t *testing.T) {
 func TestPartIsNeverCommitted(t *testing.T) {
 	virtual(t, func(r *rig) {
 		ctx := r.Context()
-		m := &mortal{Driver: r.d, left: 4}
+		m := newMortal(r.d, 4, false)
 		tx := r.begin(r.broker(m), transaction.Options{Kind: "orders"})
 		r.publish(tx, "a")
 		_, err := tx.Publish(ctx, halves("b")...) // listed, and not stored
@@ -254,19 +255,24 @@ func TestPartIsNeverCommitted(t *testing.T) {
 func TestLateHalf(t *testing.T) {
 	virtual(t, func(r *rig) {
 		ctx := r.Context()
-		held := &holding{Driver: r.d, begun: make(chan struct{}), end: make(chan struct{})}
+		held, begun, end := faulty.New(r.d), make(chan struct{}), make(chan struct{})
+		held.Set(faulty.Publish, func(context.Context, faulty.Call, func()) error {
+			close(begun)
+			<-end
+			return nil
+		})
 		tx := r.begin(r.broker(held), transaction.Options{})
 		done := make(chan error)
 		go func() {
 			_, err := tx.Publish(ctx, halves("a", "b")...)
 			done <- err
 		}()
-		<-held.begun
+		<-begun
 		_, err := transaction.Rollback(ctx, r.b, tx.ID())
 		r.ok(err)
 		r.resolve(r.b, transaction.ResolverOptions{})
 		time.Sleep(30 * time.Second)
-		close(held.end)
+		close(end)
 		r.ok(<-done) // and the producer is killed
 		r.has(0, 1, "a", "b")
 		time.Sleep(minute)
@@ -275,19 +281,6 @@ func TestLateHalf(t *testing.T) {
 			r.Errorf("%+v", left)
 		}
 	})
-}
-
-// holding is a connection on which publishes take long.
-type holding struct {
-	driver.Driver
-	begun, end chan struct{}
-}
-
-func (h *holding) Publish(ctx context.Context, ms []*driver.Message,
-	o driver.PublishOptions) ([]driver.Receipt, error) {
-	close(h.begun)
-	<-h.end
-	return h.Driver.Publish(ctx, ms, o)
 }
 
 // A transaction that nobody decides, and nobody can be asked about, is rolled back after its TTL. Its producer is told
@@ -396,7 +389,11 @@ func TestCheckThatHangs(t *testing.T) {
 // What is not known to be written or stored is tried again, and done once.
 func TestUnknownOutcome(t *testing.T) {
 	virtual(t, func(r *rig) {
-		b := r.broker(&doubtful{Driver: r.d})
+		d, doubt := faulty.New(r.d), faulty.EverySecond(faulty.Lose(driver.ErrUnknown))
+		d.Set(faulty.Publish, doubt)
+		d.Set(faulty.Write, doubt)
+		d.Set(faulty.Move, faulty.EverySecond(faulty.Lose(driver.ErrUnknown))) // the first of a call
+		b := r.broker(d)
 		tx := r.begin(b, transaction.Options{})
 		r.publish(tx, "a", "b")
 		r.ok(tx.Commit(r.Context()))
@@ -407,45 +404,6 @@ func TestUnknownOutcome(t *testing.T) {
 			r.Errorf("%+v", left)
 		}
 	})
-}
-
-// doubtful loses each answer once.
-type doubtful struct {
-	driver.Driver
-	n atomic.Int64
-}
-
-func (d *doubtful) Publish(ctx context.Context, ms []*driver.Message,
-	o driver.PublishOptions) ([]driver.Receipt, error) {
-	rs, err := d.Driver.Publish(ctx, ms, o)
-	if d.n.Add(1)%2 == 1 {
-		return make([]driver.Receipt, len(ms)), driver.ErrUnknown
-	}
-	return rs, err
-}
-
-func (d *doubtful) Move(ctx context.Context, ms []driver.Move) []error {
-	errs := d.Driver.Move(ctx, ms)
-	errs[0] = driver.ErrUnknown
-	return errs
-}
-
-func (d *doubtful) KV() driver.KV { return doubtfulKV{d.Driver.KV(), d} }
-
-type doubtfulKV struct {
-	driver.KV
-	d *doubtful
-}
-
-func (k doubtfulKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
-	ws ...driver.Write) []driver.WriteResult {
-	rs := k.KV.Apply(ctx, bucket, o, ws...)
-	if k.d.n.Add(1)%2 == 1 {
-		for i := range rs {
-			rs[i] = driver.WriteResult{Err: driver.ErrUnknown}
-		}
-	}
-	return rs
 }
 
 // A half that only lies in a spool cannot be committed.
