@@ -13,35 +13,23 @@ import (
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/worker"
 )
-
-// refusing is a broker that takes no dead letters.
-type refusing struct{ driver.Driver }
-
-func (r refusing) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
-	s, err := r.Driver.Subscribe(ctx, o)
-	return refusingSubscription{s}, err
-}
-
-type refusingSubscription struct{ driver.Subscription }
-
-func (r refusingSubscription) Settle(ctx context.Context, list []driver.Settlement) []error {
-	errs := make([]error, len(list))
-	for i, s := range list {
-		if errs[i] = driver.ErrNotApplied; s.Outcome != driver.Dead {
-			errs[i] = r.Subscription.Settle(ctx, list[i:i+1])[0]
-		}
-	}
-	return errs
-}
 
 // What a worker wrote in an emergency is left out while the broker has it, and comes back once into one that lost it.
 func TestTheEmergencyFileIsImported(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "emergency.ndjson")
 	synctest.Test(t, func(t *testing.T) {
-		k := newKit(t, broker(t, refusing{newMemory(t, memory.Options{})}))
+		d := faulty.New(newMemory(t, memory.Options{}))
+		d.Set(faulty.Settle, func(_ context.Context, c faulty.Call, _ func()) error {
+			if c.Settlement.Outcome == driver.Dead {
+				return driver.ErrNotApplied
+			}
+			return nil
+		})
+		k := newKit(t, broker(t, d))
 		k.publish(&driver.Message{ID: "m", Body: []byte("\xffhello"), Headers: map[string]string{"a": "b"}})
 		b, err := ferry.New(shared{k.d}, ferry.Options{})
 		k.ok(err)

@@ -9,27 +9,6 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// cutOff is a driver that writes no named value any more once it is off.
-type cutOff struct {
-	driver.Driver
-	off atomic.Bool
-}
-
-func (c *cutOff) KV() driver.KV { return cutKV{c.Driver.KV(), c} }
-
-type cutKV struct {
-	driver.KV
-	c *cutOff
-}
-
-func (k cutKV) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws ...driver.Write) []driver.WriteResult {
-	if k.c.off.Load() {
-		<-ctx.Done() // as a connection that is dead without saying so
-		return []driver.WriteResult{{Err: driver.ErrUnknown}}
-	}
-	return k.KV.Apply(ctx, bucket, o, ws...)
-}
-
 // forgetful is a driver that does what it is told, and loses the answer, every other time.
 type forgetful struct {
 	driver.Driver

@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 )
 
 // virtual runs a test on a broker in memory, in virtual time.
@@ -254,7 +255,7 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer time.Sleep(time.Minute) // for as long as a lock that was perhaps taken is given up: one TTL
 		m := newMemory(t, memory.Options{})
-		cut := &cutOff{Driver: m}
+		cut := faulty.New(m)
 		b := newKit(t, broker(t, m))
 		a := newKit(t, broker(t, shared{cut}))
 		first, stopFirst := a.start(deadletter.RecovererOptions{})
@@ -267,7 +268,11 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 		if !first.Stats().Leading || second.Stats().Leading {
 			t.Fatalf("%+v %+v", first.Stats(), second.Stats())
 		}
-		cut.off.Store(true)
+		// as a connection that is dead without saying so
+		cut.Set(faulty.Write, func(ctx context.Context, _ faulty.Call, _ func()) error {
+			<-ctx.Done()
+			return driver.ErrUnknown
+		})
 		for range 600 {
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait()

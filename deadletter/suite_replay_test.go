@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 )
 
 func replayByFilter(k *kit) {
@@ -116,7 +117,8 @@ func replayToAnotherTopic(k *kit) {
 	k.ok(k.d.EnsureGroup(k.ctx(), "rescue", driver.DefaultGroup, driver.GroupOptions{}))
 	k.dead(slow, numbered("m", 25)...)
 	// Killed after the publish and before the delete: the copy is there already, and the letter too.
-	half := &dyingBeforeDelete{Driver: k.d}
+	half := faulty.New(k.d)
+	half.Set(faulty.Delete, faulty.Fail(driver.ErrNotApplied))
 	crashed := newKit(k.T, broker(k.T, shared{half}))
 	if _, err := crashed.queue.Replay(k.ctx(), deadletter.ReplayOptions{To: "rescue"}); err == nil {
 		k.Fatal("the delete did not fail")
@@ -148,16 +150,6 @@ func replayToAnotherTopic(k *kit) {
 type shared struct{ driver.Driver }
 
 func (shared) Close(context.Context) error { return nil }
-
-type dyingBeforeDelete struct{ driver.Driver }
-
-func (d *dyingBeforeDelete) Delete(_ context.Context, ts []driver.Target) []error {
-	errs := make([]error, len(ts))
-	for i := range errs {
-		errs[i] = driver.ErrNotApplied
-	}
-	return errs
-}
 
 func twoReplaysAtOnce(k *kit) {
 	k.dead(slow, numbered("m", 200)...)

@@ -3,56 +3,22 @@ package operation_test
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/operation"
 )
-
-// fault stands in for writes of named values.
-type fault func(ctx context.Context, ws []driver.Write, apply func() []driver.WriteResult) []driver.WriteResult
-
-// faulty is a broker whose named values can be made to misbehave.
-type faulty struct {
-	driver.Driver
-	apply atomic.Pointer[fault]
-}
-
-func (f *faulty) KV() driver.KV { return faultyKV{f.Driver.KV(), f} }
-
-func (f *faulty) set(to fault) { f.apply.Store(&to) }
-
-type faultyKV struct {
-	driver.KV
-	f *faulty
-}
-
-func (k faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
-	ws ...driver.Write) []driver.WriteResult {
-	apply := func() []driver.WriteResult { return k.KV.Apply(ctx, bucket, o, ws...) }
-	if fault := k.f.apply.Load(); fault != nil && *fault != nil {
-		return (*fault)(ctx, ws, apply)
-	}
-	return apply()
-}
 
 // Answers that are lost, and writes that are, change nothing: each operation ends once, with the right counts.
 func TestLostAnswers(t *testing.T) {
 	virtual(t, func(r *rig) {
-		f := &faulty{Driver: r.d}
-		var n atomic.Int64
-		f.set(func(_ context.Context, _ []driver.Write, apply func() []driver.WriteResult) []driver.WriteResult {
-			switch n.Add(1) % 3 {
-			case 0:
-				return apply()
-			case 1:
-				apply()
-			}
-			return []driver.WriteResult{{Err: driver.ErrUnknown}}
-		})
+		f := faulty.New(r.d)
+		f.Set(faulty.Write, faulty.ByNumber(func(n int) faulty.Fault {
+			return []faulty.Fault{nil, faulty.Lose(driver.ErrUnknown), faulty.Fail(driver.ErrUnknown)}[n%3]
+		}))
 		q := r.queue(f)
 		op, err := q.Submit(r.Context(), operation.Request{Kind: "march", Args: march{Steps: 50}})
 		r.ok(err)
@@ -73,14 +39,14 @@ func TestLostAnswers(t *testing.T) {
 }
 
 // frozen makes a worker a process that is paused: none of its writes arrives until it is let go, and then all do.
-func frozen(f *faulty) (thaw func()) {
+func frozen(f *faulty.Driver) (thaw func()) {
 	gate := make(chan struct{})
-	f.set(func(ctx context.Context, _ []driver.Write, apply func() []driver.WriteResult) []driver.WriteResult {
+	f.Set(faulty.Write, func(ctx context.Context, _ faulty.Call, _ func()) error {
 		select {
 		case <-gate:
-			return apply()
+			return nil
 		case <-ctx.Done():
-			return []driver.WriteResult{{Err: driver.ErrUnknown}}
+			return driver.ErrUnknown
 		}
 	})
 	return func() { close(gate) }
@@ -89,7 +55,7 @@ func frozen(f *faulty) (thaw func()) {
 // A worker that hears nothing any more stops before another begins, and another goes on after its lease.
 func TestLostLease(t *testing.T) {
 	virtual(t, func(r *rig) {
-		f := &faulty{Driver: r.d}
+		f := faulty.New(r.d)
 		id := r.submit(march{Steps: 60})
 		r.worker(r.queue(f), operation.WorkerOptions{Instance: "one"})
 		pass(10*time.Second + 500*time.Millisecond)
@@ -133,7 +99,7 @@ func TestLateWorkerIsFenced(t *testing.T) {
 	for _, fence := range []bool{true, false} {
 		t.Run(map[bool]string{true: "as it is", false: "planted: neither fence nor condition"}[fence], func(t *testing.T) {
 			virtual(t, func(r *rig) {
-				f := &faulty{Driver: r.d}
+				f := faulty.New(r.d)
 				id := r.submit(march{Steps: 100})
 				r.worker(stubborn(r, f), operation.WorkerOptions{Instance: "late"})
 				pass(time.Second)
@@ -143,13 +109,11 @@ func TestLateWorkerIsFenced(t *testing.T) {
 				pass(15 * time.Second)
 				thaw()
 				if !fence {
-					f.set(func(ctx context.Context, ws []driver.Write, _ func() []driver.WriteResult) []driver.WriteResult {
-						for i := range ws {
-							if strings.HasPrefix(ws[i].Name, "op/") {
-								ws[i].Fence, ws[i].If = nil, 0
-							}
+					f.Set(faulty.Write, func(_ context.Context, c faulty.Call, _ func()) error {
+						if strings.HasPrefix(c.Write.Name, "op/") {
+							c.Write.Fence, c.Write.If = nil, 0
 						}
-						return r.d.KV().Apply(ctx, driver.OperationsBucket, driver.KVOptions{}, ws...)
+						return nil
 					})
 				}
 				pass(10 * time.Second)
@@ -172,15 +136,13 @@ func TestLateWorkerIsFenced(t *testing.T) {
 // A broker that is away for minutes ends nothing.
 func TestBrokerIsAway(t *testing.T) {
 	virtual(t, func(r *rig) {
-		f := &faulty{Driver: r.d}
+		f := faulty.New(r.d)
 		id := r.submit(march{Steps: 60})
 		r.worker(r.queue(f), operation.WorkerOptions{})
 		pass(10*time.Second + 500*time.Millisecond)
-		f.set(func(context.Context, []driver.Write, func() []driver.WriteResult) []driver.WriteResult {
-			return []driver.WriteResult{{Err: driver.ErrNotApplied}}
-		})
+		f.Set(faulty.Write, faulty.Fail(driver.ErrNotApplied))
 		pass(5 * time.Minute)
-		f.set(nil)
+		f.Set(faulty.Write, nil)
 		pass(5 * time.Minute)
 		if op := r.get(id); op.State != operation.Done || op.Done != 54 {
 			r.Errorf("%+v", op)
@@ -191,17 +153,17 @@ func TestBrokerIsAway(t *testing.T) {
 // A cancel that crosses the notes of the worker is not lost, whoever is first.
 func TestCancelCrossesNotes(t *testing.T) {
 	virtual(t, func(r *rig) {
-		f := &faulty{Driver: r.d}
+		f := faulty.New(r.d)
 		id := r.submit(march{Steps: 100})
 		r.worker(r.q, operation.WorkerOptions{})
 		pass(5*time.Second + 500*time.Millisecond)
 		crossed := 0
-		f.set(func(_ context.Context, ws []driver.Write, apply func() []driver.WriteResult) []driver.WriteResult {
-			if strings.HasPrefix(ws[0].Name, "op/") && crossed < 3 {
+		f.Set(faulty.Write, func(_ context.Context, c faulty.Call, _ func()) error {
+			if strings.HasPrefix(c.Write.Name, "op/") && crossed < 3 {
 				crossed++
 				time.Sleep(1100 * time.Millisecond) // a note is written meanwhile
 			}
-			return apply()
+			return nil
 		})
 		r.ok(r.queue(f).Cancel(r.Context(), id))
 		pass(3 * time.Second)
@@ -214,21 +176,21 @@ func TestCancelCrossesNotes(t *testing.T) {
 // A note that was stored although it was never answered, however often it was asked, does not end the work.
 func TestUnansweredNote(t *testing.T) {
 	virtual(t, func(r *rig) {
-		f := &faulty{Driver: r.d}
+		f := faulty.New(r.d)
 		id := r.submit(march{Steps: 30})
 		r.worker(r.queue(f), operation.WorkerOptions{})
 		pass(5*time.Second + 500*time.Millisecond)
 		request, lost := "", 0
-		f.set(func(_ context.Context, ws []driver.Write, apply func() []driver.WriteResult) []driver.WriteResult {
-			if request == "" && ws[0].Name == "op/"+id {
-				request = ws[0].Request
+		f.Set(faulty.Write, func(_ context.Context, c faulty.Call, do func()) error {
+			if request == "" && c.Write.Name == "op/"+id {
+				request = c.Write.Request
 			}
-			if ws[0].Request != "" && ws[0].Request == request {
-				lost++
-				apply()
-				return []driver.WriteResult{{Err: driver.ErrUnknown}}
+			if c.Write.Request == "" || c.Write.Request != request {
+				return nil
 			}
-			return apply()
+			lost++
+			do()
+			return driver.ErrUnknown
 		})
 		pass(40 * time.Second)
 		if op := r.get(id); op.State != operation.Done || op.Takes != 1 || op.Done != 27 || lost < 5 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/schedule"
 )
 
@@ -86,13 +87,11 @@ func TestEditsAroundATick(t *testing.T) {
 func TestEditCrossesATick(t *testing.T) {
 	for _, what := range []string{"body", "spec", "pause", "delete", "again"} {
 		t.Run(what, func(t *testing.T) {
-			f := &faulty{}
-			virtual(t, f.wrap, func(r *rig) {
+			virtual(t, nil, func(r *rig) {
 				old := schedule.Schedule{Name: "a", Spec: "@hourly", Message: message("old")}
 				r.put(old)
 				r.run()
-				f.set(faults{settle: func(settle func() []error) []error {
-					f.set(faults{})
+				r.faults.Set(faulty.Settle, ticks(faulty.Once(func(context.Context, faulty.Call, func()) error {
 					switch what {
 					case "body":
 						old.Message = message("new")
@@ -108,8 +107,8 @@ func TestEditCrossesATick(t *testing.T) {
 						r.ok(r.s.Delete(r.Context(), "a"))
 						r.put(old)
 					}
-					return settle()
-				}})
+					return nil
+				})))
 				r.pass(3*time.Hour + time.Minute)
 				want := map[string][]time.Duration{
 					"body": {time.Hour, 2 * time.Hour, 3 * time.Hour}, "again": {time.Hour, 2 * time.Hour, 3 * time.Hour},
@@ -152,15 +151,9 @@ func TestPauseAndResume(t *testing.T) {
 
 // A trigger is exactly one fire more, of a paused schedule too, and without anybody who runs schedules.
 func TestTrigger(t *testing.T) {
-	f := &faulty{}
-	virtual(t, f.wrap, func(r *rig) {
+	virtual(t, nil, func(r *rig) {
 		r.put(schedule.Schedule{Name: "a", Spec: "@hourly", Paused: true})
-		// stored, and the answer is lost
-		f.set(faults{publish: func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt, error) {
-			_, _ = publish()
-			f.set(faults{})
-			return []driver.Receipt{{Err: driver.ErrUnknown}}, driver.ErrUnknown
-		}})
+		r.faults.Set(faulty.Publish, faulty.Once(faulty.Lose(driver.ErrUnknown)))
 		for range 2 {
 			_, err := r.s.Trigger(r.Context(), "a")
 			r.ok(err)

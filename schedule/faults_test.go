@@ -3,147 +3,49 @@ package schedule_test
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/schedule"
 )
-
-// faulty is a broker on which publishes, settlements of ticks and writes can be made to fail.
-type faulty struct {
-	driver.Driver
-	mu sync.Mutex
-	faults
-}
-
-// faults are what is done in place of the broker; nil: nothing.
-type faults struct {
-	keep    bool // nothing is deleted
-	publish func(publish func() ([]driver.Receipt, error)) ([]driver.Receipt, error)
-	settle  func(settle func() []error) []error
-	// instead settles ticks in place of the broker.
-	instead func(sub driver.Subscription, list []driver.Settlement) []error
-	apply   func(bucket string, apply func() []driver.WriteResult) []driver.WriteResult
-}
-
-// set changes the faults from now on.
-func (f *faulty) set(to faults) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.faults = to
-}
-
-func (f *faulty) now() faults {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.faults
-}
-
-func (f *faulty) wrap(d driver.Driver) driver.Driver {
-	f.Driver = d
-	return f
-}
-
-func (f *faulty) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
-	publish := func() ([]driver.Receipt, error) { return f.Driver.Publish(ctx, ms, o) }
-	if fault := f.now().publish; fault != nil {
-		return fault(publish)
-	}
-	return publish()
-}
-
-func (f *faulty) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
-	sub, err := f.Driver.Subscribe(ctx, o)
-	if err != nil || o.Topic != schedule.Topic {
-		return sub, err
-	}
-	return faultySubscription{sub, f}, nil
-}
-
-func (f *faulty) Delete(ctx context.Context, ts []driver.Target) []error {
-	if f.now().keep {
-		return all(driver.ErrNotApplied, len(ts))
-	}
-	return f.Driver.Delete(ctx, ts)
-}
-
-func (f *faulty) KV() driver.KV { return faultyKV{f.Driver.KV(), f} }
-
-type faultySubscription struct {
-	driver.Subscription
-	f *faulty
-}
-
-func (s faultySubscription) Settle(ctx context.Context, list []driver.Settlement) []error {
-	settle := func() []error { return s.Subscription.Settle(ctx, list) }
-	switch now := s.f.now(); {
-	case now.instead != nil:
-		return now.instead(s.Subscription, list)
-	case now.settle != nil:
-		return now.settle(settle)
-	}
-	return settle()
-}
-
-type faultyKV struct {
-	driver.KV
-	f *faulty
-}
-
-func (k faultyKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
-	ws ...driver.Write) []driver.WriteResult {
-	apply := func() []driver.WriteResult { return k.KV.Apply(ctx, bucket, o, ws...) }
-	if fault := k.f.now().apply; fault != nil {
-		return fault(bucket, apply)
-	}
-	return apply()
-}
 
 // shared is a driver that somebody else closes.
 type shared struct{ driver.Driver }
 
 func (shared) Close(context.Context) error { return nil }
 
-func all(err error, n int) (errs []error) {
-	for range n {
-		errs = append(errs, err)
+// ticks is a fault of the settlements of ticks alone.
+func ticks(f faulty.Fault) faulty.Fault {
+	return func(ctx context.Context, c faulty.Call, do func()) error {
+		if c.Settlement.Delivery.Topic != schedule.Topic {
+			return nil
+		}
+		return f(ctx, c, do)
 	}
-	return errs
 }
 
-// unsure makes settlements whose outcome is not known: applied, or not, or only what they emit was stored.
-func unsure(f *faulty) func(sub driver.Subscription, list []driver.Settlement) []error {
-	var n atomic.Int64
-	return func(sub driver.Subscription, list []driver.Settlement) []error {
-		ctx := context.Background()
-		switch n.Add(1) % 4 {
-		case 0:
-			return sub.Settle(ctx, list)
-		case 1: // applied
-			sub.Settle(ctx, list)
-		case 2: // not applied, and the lease ends
-		case 3: // as where follow-ups are no part of the step: stored, and the ack is lost
-			for _, s := range list {
-				if len(s.Emit) > 0 {
-					if _, err := f.Driver.Publish(ctx, s.Emit, driver.PublishOptions{}); err != nil {
-						return all(err, len(list))
-					}
-				}
+// unsure makes settlements of ticks whose outcome is not known: applied, or not, or only what they emit was stored.
+func unsure(d driver.Driver) faulty.Fault {
+	emits := func(_ context.Context, c faulty.Call, _ func()) error { // as where follow-ups are no part of the step
+		if len(c.Settlement.Emit) > 0 {
+			if _, err := d.Publish(context.Background(), c.Settlement.Emit, driver.PublishOptions{}); err != nil {
+				return err
 			}
 		}
-		return all(driver.ErrUnknown, len(list))
+		return driver.ErrUnknown
 	}
+	return ticks(faulty.ByNumber(func(n int) faulty.Fault {
+		return []faulty.Fault{nil, faulty.Lose(driver.ErrUnknown), faulty.Fail(driver.ErrUnknown), emits}[n%4]
+	}))
 }
 
 // A settlement whose outcome is not known doubles nothing and loses nothing.
 func TestUnknownSettlement(t *testing.T) {
-	f := &faulty{}
-	f.instead = unsure(f)
-	virtual(t, f.wrap, func(r *rig) {
+	virtual(t, nil, func(r *rig) {
+		r.faults.Set(faulty.Settle, unsure(r.d))
 		r.put(schedule.Schedule{Name: "a", Spec: "@every 10s"})
 		r.run()
 		r.run()
@@ -162,17 +64,17 @@ func TestUnknownSettlement(t *testing.T) {
 }
 
 // noProgress refuses to note how far a schedule is.
-func noProgress(bucket string, apply func() []driver.WriteResult) []driver.WriteResult {
-	if bucket == "schedules.progress" {
-		return []driver.WriteResult{{Err: driver.ErrNotApplied}}
+func noProgress(_ context.Context, c faulty.Call, _ func()) error {
+	if c.Bucket == "schedules.progress" {
+		return driver.ErrNotApplied
 	}
-	return apply()
+	return nil
 }
 
 // Ticks go on, once each, although how far a schedule is can never be noted.
 func TestProgressIsNeverNoted(t *testing.T) {
-	f := &faulty{faults: faults{apply: noProgress}}
-	virtual(t, f.wrap, func(r *rig) {
+	virtual(t, nil, func(r *rig) {
+		r.faults.Set(faulty.Write, noProgress)
 		r.put(schedule.Schedule{Name: "a", Spec: "*/10 * * * *"})
 		r.run()
 		r.pass(61 * time.Minute)
@@ -220,15 +122,12 @@ func TestVanishedTick(t *testing.T) {
 	})
 	for _, again := range []bool{true, false} { // whether it is declared again, or somebody looks
 		t.Run("never laid", func(t *testing.T) {
-			f := &faulty{}
-			virtual(t, f.wrap, func(r *rig) {
+			virtual(t, nil, func(r *rig) {
 				r.run()
-				f.set(faults{publish: func(func() ([]driver.Receipt, error)) ([]driver.Receipt, error) {
-					return []driver.Receipt{{Err: driver.ErrNotApplied}}, driver.ErrNotApplied
-				}})
+				r.faults.Set(faulty.Publish, faulty.Fail(driver.ErrNotApplied))
 				s := schedule.Schedule{Name: "a", Spec: "@every 30s", Message: message("a")}
 				r.wants(r.s.Put(r.Context(), s), ferry.ErrNotApplied)
-				f.set(faults{})
+				r.faults.Set(faulty.Publish, nil)
 				if again {
 					r.put(s)
 					r.pass(time.Minute)
@@ -248,8 +147,9 @@ func TestVanishedTick(t *testing.T) {
 // A tick of an older revision that could not be deleted is forgotten when it is due, also when nothing is noted of how
 // far its schedule is.
 func TestOlderRevision(t *testing.T) {
-	f := &faulty{faults: faults{keep: true, apply: noProgress}}
-	virtual(t, f.wrap, func(r *rig) {
+	virtual(t, nil, func(r *rig) {
+		r.faults.Set(faulty.Delete, faulty.Fail(driver.ErrNotApplied))
+		r.faults.Set(faulty.Write, noProgress)
 		for _, name := range []string{"a", "gone", "still"} {
 			r.put(schedule.Schedule{Name: name, Spec: "@hourly"})
 		}
@@ -268,19 +168,13 @@ func TestOlderRevision(t *testing.T) {
 
 // A message that the broker will never take does not stop its schedule, nor others.
 func TestMessageIsNeverTaken(t *testing.T) {
-	f := &faulty{}
-	f.instead = func(sub driver.Subscription, list []driver.Settlement) []error {
-		errs := make([]error, len(list))
-		for i, s := range list {
-			if len(s.Emit) > 0 && string(s.Emit[0].Body) == "bad" {
-				errs[i] = driver.NewError(driver.ErrUnsupported, "no such thing here", "", nil)
-				continue
+	virtual(t, nil, func(r *rig) {
+		r.faults.Set(faulty.Settle, func(_ context.Context, c faulty.Call, _ func()) error {
+			if emit := c.Settlement.Emit; len(emit) > 0 && string(emit[0].Body) == "bad" {
+				return driver.NewError(driver.ErrUnsupported, "no such thing here", "", nil)
 			}
-			errs[i] = sub.Settle(context.Background(), []driver.Settlement{s})[0]
-		}
-		return errs
-	}
-	virtual(t, f.wrap, func(r *rig) {
+			return nil
+		})
 		r.put(schedule.Schedule{Name: "bad", Spec: "@every 10s"})
 		r.put(schedule.Schedule{Name: "good", Spec: "@every 10s"})
 		r.run()
@@ -294,14 +188,13 @@ func TestMessageIsNeverTaken(t *testing.T) {
 
 // The broker is away for a while: ticks go on by themselves.
 func TestBrokerIsAway(t *testing.T) {
-	f := &faulty{}
-	virtual(t, f.wrap, func(r *rig) {
+	virtual(t, nil, func(r *rig) {
 		r.put(schedule.Schedule{Name: "a", Spec: "@every 10s"})
 		r.run()
 		r.pass(15 * time.Second)
-		f.set(faults{settle: func(func() []error) []error { return all(driver.ErrNotApplied, 1) }})
+		r.faults.Set(faulty.Settle, ticks(faulty.Fail(driver.ErrNotApplied)))
 		r.pass(25 * time.Second)
-		f.set(faults{})
+		r.faults.Set(faulty.Settle, nil)
 		r.pass(30 * time.Second)
 		r.expectOf(10*time.Second, 20*time.Second, 30*time.Second)
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/schedule"
 )
 
@@ -22,11 +23,12 @@ var begin = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // rig is a broker, whoever runs schedules on it, and a consumer of what they publish.
 type rig struct {
 	*testing.T
-	d     driver.Driver
-	b     *ferry.Broker
-	s     *schedule.Scheduler // runs nothing: for edits
-	sub   driver.Subscription
-	stops []func()
+	d      driver.Driver
+	faults *faulty.Driver // of d, in virtual time
+	b      *ferry.Broker
+	s      *schedule.Scheduler // runs nothing: for edits
+	sub    driver.Subscription
+	stops  []func()
 
 	mu    sync.Mutex
 	fires []fire
@@ -51,7 +53,9 @@ func virtual(t *testing.T, wrap func(driver.Driver) driver.Driver, test func(r *
 		if wrap != nil {
 			d = wrap(d)
 		}
-		r := newRig(t, d)
+		f := faulty.New(d)
+		r := newRig(t, f)
+		r.faults = f
 		test(r)
 		r.end()
 	})

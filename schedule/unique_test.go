@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/schedule"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -61,19 +62,19 @@ func TestUnique(t *testing.T) {
 
 // A tick whose unique id cannot be claimed comes again, and a claim whose message is refused for good is given back.
 func TestUniqueFaults(t *testing.T) {
-	f := &faulty{}
-	virtual(t, f.wrap, func(r *rig) {
-		f.set(faults{apply: func(bucket string, apply func() []driver.WriteResult) []driver.WriteResult {
-			if strings.HasPrefix(bucket, driver.UniqueBucket) && time.Since(begin) < 12*time.Second {
-				return []driver.WriteResult{{Err: driver.ErrNotApplied}}
+	virtual(t, nil, func(r *rig) {
+		r.faults.Set(faulty.Write, func(_ context.Context, c faulty.Call, _ func()) error {
+			if strings.HasPrefix(c.Bucket, driver.UniqueBucket) && time.Since(begin) < 12*time.Second {
+				return driver.ErrNotApplied
 			}
-			return apply()
-		}, instead: func(sub driver.Subscription, list []driver.Settlement) []error {
-			if time.Since(begin) > 18*time.Second && time.Since(begin) < 22*time.Second && len(list[0].Emit) == 2 {
-				return all(driver.NewError(driver.ErrUnsupported, "no such thing here", "", nil), len(list))
+			return nil
+		})
+		r.faults.Set(faulty.Settle, func(_ context.Context, c faulty.Call, _ func()) error {
+			if time.Since(begin) > 18*time.Second && time.Since(begin) < 22*time.Second && len(c.Settlement.Emit) == 2 {
+				return driver.NewError(driver.ErrUnsupported, "no such thing here", "", nil)
 			}
-			return sub.Settle(context.Background(), list)
-		}})
+			return nil
+		})
 		r.put(schedule.Schedule{Name: "a", Spec: "@every 10s", Message: r.report()})
 		r.run()
 		r.pass(19 * time.Second)
@@ -95,9 +96,8 @@ func TestUniqueFaults(t *testing.T) {
 
 // Whatever becomes of settlements, there is one report at a time, and after it the next.
 func TestUniqueUnknownSettlement(t *testing.T) {
-	f := &faulty{}
-	f.instead = unsure(f)
-	virtual(t, f.wrap, func(r *rig) {
+	virtual(t, nil, func(r *rig) {
+		r.faults.Set(faulty.Settle, unsure(r.d))
 		var running, handled atomic.Int64
 		w := worker.New(r.b, worker.Options{})
 		worker.Handle(w, "reports", func(ctx context.Context, m *ferry.Msg[int]) error {
