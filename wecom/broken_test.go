@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
@@ -92,9 +92,9 @@ func TestVendorCallsAgain(t *testing.T) {
 			r.p.Callback().ServeHTTP(httptest.NewRecorder(), req)
 			<-end
 		case 2: // the broker is away
-			r.refusing(func(context.Context, []*driver.Message) error { return errAway })
+			r.driver.Set(faulty.Publish, faulty.Fail(errAway))
 			r.p.Callback().ServeHTTP(w, req)
-			r.refusing(func(context.Context, []*driver.Message) error { return nil })
+			r.driver.Set(faulty.Publish, nil)
 		default:
 			r.p.Callback().ServeHTTP(w, req)
 		}
@@ -114,55 +114,12 @@ func TestVendorCallsAgain(t *testing.T) {
 	}
 }
 
-// dyingDriver is a driver as a process sees it that dies at one of its calls: before it is applied, or after it and
-// before the answer.
-type dyingDriver struct {
-	awayDriver
-	calls   *atomic.Int64
-	at      int64
-	applied bool
-}
-
-// count counts a call, and has the process die if it is the one.
-func (d dyingDriver) count() {
-	switch n := d.calls.Add(1); {
-	case n == d.at && d.applied:
-		d.mode.Store(losesAnswers)
-	case n >= d.at:
-		d.mode.Store(isAway)
-	}
-}
-
-func (d dyingDriver) Publish(ctx context.Context, ms []*driver.Message,
-	o driver.PublishOptions) ([]driver.Receipt, error) {
-	d.count()
-	return d.awayDriver.Publish(ctx, ms, o)
-}
-
-func (d dyingDriver) KV() driver.KV { return dyingKV{KV: d.awayDriver.KV(), d: d} }
-
-type dyingKV struct {
-	driver.KV
-	d dyingDriver
-}
-
-func (kv dyingKV) Get(ctx context.Context, bucket string, names ...string) ([]driver.Value, error) {
-	kv.d.count()
-	return kv.KV.Get(ctx, bucket, names...)
-}
-
-func (kv dyingKV) Apply(ctx context.Context, bucket string, o driver.KVOptions,
-	ws ...driver.Write) []driver.WriteResult {
-	kv.d.count()
-	return kv.KV.Apply(ctx, bucket, o, ws...)
-}
-
 // A puller may die between any two of its calls to the broker: who goes on publishes the rest, and nothing twice.
 // TestKilledPullers does it to processes, wherever they are.
 func TestPullerDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, applied := range []bool{false, true} {
-		deaths := int64(0)
+		deaths := 0
 		for died := true; died; {
 			deaths++
 			died = pullerDies(t, deaths, applied)
@@ -174,25 +131,34 @@ func TestPullerDiesAnywhere(t *testing.T) {
 }
 
 // pullerDies pulls with a process that dies at a call, goes on with another, and reports whether it came to that call.
-func pullerDies(t *testing.T, at int64, applied bool) bool {
+func pullerDies(t *testing.T, at int, applied bool) bool {
 	t.Helper()
 	r := newRig(t, wecomtest.Options{Page: 3, Empty: 3, Again: 4, Tokenless: 1000}, wecom.Options{})
 	ids := r.say("kf1", "ann", 10)
-	var mode atomic.Int32
-	var calls atomic.Int64
-	d := dyingDriver{awayDriver: awayDriver{Driver: r.driver, mode: &mode}, calls: &calls, at: at, applied: applied}
+	var died atomic.Bool
+	d, dies := faulty.New(r.driver), faulty.ByNumber(func(n int) faulty.Fault {
+		if n < at {
+			return nil
+		}
+		died.Store(true)
+		if n == at && applied {
+			return faulty.Lose(errLost)
+		}
+		return faulty.Fail(errAway)
+	})
+	disturb(dies, dies, d)
 	b, err := ferry.New(d, ferry.Options{})
 	r.ok(err)
 	p, err := wecom.New(b, r.vendor.Config(), wecom.Options{})
 	r.ok(err)
 	defer p.Close()
 	failed := p.PullNow(t.Context(), "kf1", "")
-	if calls.Load() < at && failed != nil {
+	if !died.Load() && failed != nil {
 		t.Errorf("death %d did not come: %v", at, failed)
 	}
 	r.ok(r.p.PullNow(t.Context(), "kf1", ""))
 	if got := r.published(); fmt.Sprint(got) != fmt.Sprint(ids) {
 		t.Errorf("death at call %d, applied %v: published %v, want %v", at, applied, got, ids)
 	}
-	return calls.Load() >= at
+	return died.Load()
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/pipetest"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
@@ -161,11 +162,11 @@ func TestCallbackIsStoredBeforeItIsAcknowledged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wecomtest.Options{}, wecom.Options{})
 	c := r.vendor.Callback("kf1")
-	r.refusing(func(context.Context, []*driver.Message) error { return errAway })
+	r.driver.Set(faulty.Publish, faulty.Fail(errAway))
 	if status, err := c.Send(t.Context(), r.url); err != nil || status != http.StatusServiceUnavailable {
 		t.Errorf("%d, %v", status, err)
 	}
-	r.refusing(func(context.Context, []*driver.Message) error { return nil })
+	r.driver.Set(faulty.Publish, nil)
 	for range 3 { // the vendor calls again, and again although it was answered
 		if status, err := c.Send(t.Context(), r.url); err != nil || status != http.StatusOK {
 			t.Errorf("%d, %v", status, err)
@@ -185,7 +186,7 @@ func TestCallbackIsStoredBeforeItIsAcknowledged(t *testing.T) {
 func TestCallbackIsAnsweredInTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wecomtest.Options{}, wecom.Options{})
-	r.refusing(func(ctx context.Context, _ []*driver.Message) error {
+	r.driver.Set(faulty.Publish, func(ctx context.Context, _ faulty.Call, _ func()) error {
 		<-ctx.Done()
 		return driver.NewError(driver.ErrUnknown, "no answer", "", ctx.Err())
 	})

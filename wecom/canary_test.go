@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 	"github.com/ferrymq/ferry/worker"
@@ -100,7 +100,7 @@ func newCanaryRig(t *testing.T, logger *slog.Logger) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{T: t, vendor: wecomtest.Start(wecomtest.Options{Page: 1, Tokenless: 1000}), driver: &faulty{Driver: d}}
+	r := &rig{T: t, vendor: wecomtest.Start(wecomtest.Options{Page: 1, Tokenless: 1000}), driver: faulty.New(d)}
 	t.Cleanup(r.vendor.Close)
 	r.broker, err = ferry.New(r.driver, ferry.Options{Logger: logger})
 	r.ok(err)
@@ -123,10 +123,10 @@ func (r *rig) badCallbacks(out *printed) {
 		status, err := c.Send(r.Context(), r.url)
 		out.add(status, err)
 	}
-	r.refusing(func(context.Context, []*driver.Message) error { return errAway })
+	r.driver.Set(faulty.Publish, faulty.Fail(errAway))
 	status, err := good.Send(r.Context(), r.url)
 	out.add(status, err)
-	r.refusing(func(context.Context, []*driver.Message) error { return nil })
+	r.driver.Set(faulty.Publish, nil)
 }
 
 // badPulls has pulls fail in every way.
@@ -146,9 +146,9 @@ func (r *rig) badPulls(out *printed) {
 	pull()
 	r.vendor.Break("kf/sync_msg", 1, http.StatusOK, `{"errcode":"`+canaryText)
 	pull()
-	r.refusing(func(context.Context, []*driver.Message) error { return errAway })
+	r.driver.Set(faulty.Publish, faulty.Fail(errAway))
 	pull()
-	r.refusing(func(context.Context, []*driver.Message) error { return nil })
+	r.driver.Set(faulty.Publish, nil)
 	pull()
 	r.vendor.ForgetCursors()
 	pull()

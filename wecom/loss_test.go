@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/open"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
@@ -51,7 +51,7 @@ func TestNothingIsLost(t *testing.T) {
 type storm struct {
 	*testing.T
 	vendor    *wecomtest.Server
-	mode      atomic.Int32
+	drivers   []*faulty.Driver
 	brokers   []*ferry.Broker
 	pipelines []*wecom.Pipeline
 	callback  string
@@ -81,8 +81,9 @@ func newStorm(t *testing.T, url string, page int) *storm {
 			t.Cleanup(func() { _ = b.Close(context.Background()) })
 			s.brokers = append(s.brokers, b)
 		}
-		d := s.brokers[len(s.brokers)-1].Driver()
-		b, err := ferry.New(awayDriver{Driver: d, mode: &s.mode}, o)
+		d := faulty.New(s.brokers[len(s.brokers)-1].Driver())
+		s.drivers = append(s.drivers, d)
+		b, err := ferry.New(d, o)
 		s.ok(err)
 		p, err := wecom.New(b, s.vendor.Config(), wecom.Options{})
 		s.ok(err)
@@ -175,11 +176,12 @@ func (s *storm) say(account, user string, said map[string]int) {
 
 // storm is the time in which the broker loses answers, is away, and loses answers again.
 func (s *storm) storm(at place) {
-	for _, mode := range []int32{losesAnswers, isAway, losesAnswers} {
-		s.mode.Store(mode)
+	lost, away := faulty.Lose(errLost), faulty.Fail(errAway)
+	for _, faults := range [][2]faulty.Fault{{lost, nil}, {away, away}, {lost, nil}} {
+		disturb(faults[0], faults[1], s.drivers...)
 		time.Sleep(time.Second / 3)
 	}
-	s.mode.Store(answers)
+	disturb(nil, nil, s.drivers...)
 	s.vendor.ExpireTokens()
 	if tortured() > 0 {
 		s.outage(at)
@@ -192,9 +194,9 @@ const outage = 10 * time.Second
 // outage kills the server and starts it again. A disk has none: it takes nothing meanwhile.
 func (s *storm) outage(at place) {
 	if at.server == nil {
-		s.mode.Store(isAway)
+		disturb(faulty.Fail(errAway), faulty.Fail(errAway), s.drivers...)
 		time.Sleep(outage)
-		s.mode.Store(answers)
+		disturb(nil, nil, s.drivers...)
 		return
 	}
 	at.server.Kill()

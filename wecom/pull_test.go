@@ -9,13 +9,13 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 	"github.com/ferrymq/ferry/worker"
@@ -65,13 +65,12 @@ func TestCursorWaitsForTheBroker(t *testing.T) {
 	for publishes := range 6 {
 		before, err := r.p.Cursor(t.Context(), "kf1")
 		r.ok(err)
-		var n atomic.Int64
-		r.refusing(func(context.Context, []*driver.Message) error {
-			if n.Add(1) > 1 { // each pull comes one page farther
-				return errAway
+		r.driver.Set(faulty.Publish, faulty.ByNumber(func(n int) faulty.Fault {
+			if n > 1 { // each pull comes one page farther
+				return faulty.Fail(errAway)
 			}
 			return nil
-		})
+		}))
 		err = r.p.PullNow(t.Context(), "kf1", "")
 		after, gone := r.p.Cursor(t.Context(), "kf1")
 		r.ok(gone)
@@ -196,13 +195,12 @@ func TestTokenEndsDuringAPull(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wecomtest.Options{Page: 10, Tokenless: 1000}, wecom.Options{})
 	ids := r.say("kf1", "ann", 50)
-	var pages atomic.Int64
-	r.refusing(func(context.Context, []*driver.Message) error {
-		if pages.Add(1) == 2 {
+	r.driver.Set(faulty.Publish, faulty.ByNumber(func(page int) faulty.Fault {
+		if page == 2 {
 			r.vendor.ExpireTokens()
 		}
 		return nil
-	})
+	}))
 	r.ok(r.p.PullNow(t.Context(), "kf1", ""))
 	r.wantPublished(ids)
 }

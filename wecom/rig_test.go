@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 	"github.com/ferrymq/ferry/worker"
@@ -21,37 +21,25 @@ import (
 type rig struct {
 	*testing.T
 	vendor *wecomtest.Server
-	driver *faulty
+	driver *faulty.Driver
 	broker *ferry.Broker
 	p      *wecom.Pipeline
 	url    string // of the callback
 }
 
-// faulty is a driver that does not take some messages.
-type faulty struct {
-	driver.Driver
-	refuse atomic.Pointer[func(ctx context.Context, ms []*driver.Message) error]
-}
+var (
+	errAway = driver.NewError(driver.ErrNotApplied, "the broker is away", "", nil)
+	errLost = driver.NewError(driver.ErrUnknown, "the answer was lost", "", nil)
+)
 
-func (f *faulty) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
-	if refuse := f.refuse.Load(); refuse != nil {
-		if err := (*refuse)(ctx, ms); err != nil {
-			rs := make([]driver.Receipt, len(ms))
-			for i := range rs {
-				rs[i].Err = err
-			}
-			return rs, err
-		}
+// disturb says what becomes of what is written to brokers, and of what is read. They deliver all the same.
+func disturb(written, read faulty.Fault, ds ...*faulty.Driver) {
+	for _, d := range ds {
+		d.Set(faulty.Publish, written)
+		d.Set(faulty.Write, written)
+		d.Set(faulty.Get, read)
 	}
-	return f.Driver.Publish(ctx, ms, o)
 }
-
-// refusing lets a function refuse publishes from now on.
-func (r *rig) refusing(f func(ctx context.Context, ms []*driver.Message) error) {
-	r.driver.refuse.Store(&f)
-}
-
-var errAway = driver.NewError(driver.ErrNotApplied, "the broker is away", "", nil)
 
 // maxBody is what the broker of a rig takes: little, so that too much is quick to make.
 const maxBody = 64 << 10
@@ -62,7 +50,7 @@ func newRig(t *testing.T, o wecomtest.Options, wo wecom.Options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{T: t, vendor: wecomtest.Start(o), driver: &faulty{Driver: d}}
+	r := &rig{T: t, vendor: wecomtest.Start(o), driver: faulty.New(d)}
 	t.Cleanup(r.vendor.Close)
 	r.broker, err = ferry.New(r.driver, ferry.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

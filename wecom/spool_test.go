@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
 	"testing"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/spool"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
@@ -24,13 +24,13 @@ func TestCallbackIsSpooled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var mode atomic.Int32
-	away, err := memory.New(t.Context(), memory.Options{})
+	inner, err := memory.New(t.Context(), memory.Options{})
 	ok(err)
+	away := faulty.New(inner)
 	local, err := memory.New(t.Context(), memory.Options{MaxBody: 8 << 20})
 	ok(err)
 	silent := slog.New(slog.DiscardHandler)
-	d, err := spool.New(t.Context(), awayDriver{Driver: away, mode: &mode}, local, spool.Options{Logger: silent})
+	d, err := spool.New(t.Context(), away, local, spool.Options{Logger: silent})
 	ok(err)
 	b, err := ferry.New(d, ferry.Options{Logger: silent})
 	ok(err)
@@ -43,13 +43,13 @@ func TestCallbackIsSpooled(t *testing.T) {
 	callbacks := httptest.NewServer(p.Callback())
 	t.Cleanup(callbacks.Close)
 
-	mode.Store(isAway)
+	disturb(faulty.Fail(errAway), faulty.Fail(errAway), away)
 	status, err := vendor.Callback("kf1").Send(t.Context(), callbacks.URL)
 	ok(err)
 	if waits := d.SpoolStats().Messages; status != http.StatusOK || waits != 1 {
 		t.Errorf("%d, %d jobs in the spool", status, waits)
 	}
-	mode.Store(answers)
+	disturb(nil, nil, away)
 	r := &rig{T: t, vendor: vendor, broker: b, p: p}
 	got := r.handled()
 	id := vendor.Say("kf1", "ann", "hello")
