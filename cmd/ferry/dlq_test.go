@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 )
 
 func deskWithDead(t *testing.T) *desk {
@@ -162,7 +163,8 @@ func TestDLQAll(t *testing.T) {
 func TestBulkTakesExactlyWhatWasCounted(t *testing.T) {
 	t.Parallel()
 	d := deskWithDead(t)
-	d.driver = &busy{Driver: d.memory, meanwhile: func() {
+	busy := faulty.New(d.memory)
+	busy.Set(faulty.Move, faulty.Once(func(context.Context, faulty.Call, func()) error { // just before the first move
 		if err := d.memory.Delete(context.Background(),
 			[]driver.Target{{Topic: "orders", Group: "default", ID: "slow0"}})[0]; err != nil {
 			t.Error(err)
@@ -170,24 +172,12 @@ func TestBulkTakesExactlyWhatWasCounted(t *testing.T) {
 		late := *d
 		late.driver = d.memory
 		late.bury("late", driver.Failure{Error: "timeout", Reason: driver.ReasonTimeout})
-	}}
+		return nil
+	}))
+	d.driver = busy
 	d.has(d.ok("dlq", "retry", "orders", "--all", "--yes"), "retried 3 dead letters of topic orders, skipped 1 that "+
 		"were gone by then")
 	d.has(d.ok("dlq", "ls", "orders"), "late")
-}
-
-// busy does something just before the first move.
-type busy struct {
-	driver.Driver
-	meanwhile func()
-}
-
-func (b *busy) Move(ctx context.Context, ms []driver.Move) []error {
-	if b.meanwhile != nil {
-		b.meanwhile()
-		b.meanwhile = nil
-	}
-	return b.Driver.Move(ctx, ms)
 }
 
 func TestParseErrors(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/open"
 )
 
@@ -197,7 +198,15 @@ func TestPubDoesNotHoldBackWhatTrickles(t *testing.T) {
 	in, feed := io.Pipe()
 	defer func() { _ = feed.Close() }() // lets the abandoned read end
 	d.in = in
-	d.driver = watched{d.memory, published}
+	watched := faulty.New(d.memory)
+	watched.Set(faulty.Publish, func(_ context.Context, c faulty.Call, do func()) error {
+		do()
+		for _, m := range c.Messages {
+			published <- string(m.Body)
+		}
+		return nil
+	})
+	d.driver = watched
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan done)
 	go func() { ended <- d.runUntil(ctx, "pub", "orders", "--ndjson") }()
@@ -217,39 +226,17 @@ func TestPubDoesNotHoldBackWhatTrickles(t *testing.T) {
 	d.has(r.err, "published 2 messages, all up to line 2; nothing from line 3 on", "error: interrupted")
 }
 
-// watched tells what is published.
-type watched struct {
-	driver.Driver
-	published chan<- string
-}
-
-func (w watched) Publish(ctx context.Context, ms []*driver.Message, o driver.PublishOptions) ([]driver.Receipt, error) {
-	r, err := w.Driver.Publish(ctx, ms, o)
-	for _, m := range ms {
-		w.published <- string(m.Body)
-	}
-	return r, err
-}
-
 // A publish whose outcome is unknown is counted as such.
 func TestPubCountsTheUnknown(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.driver = unsure{d.memory}
+	unsure := faulty.New(d.memory)
+	unsure.Set(faulty.Publish,
+		faulty.Fail(driver.NewError(ferry.ErrUnknown, "the line went dead", "publish again with an id", nil)))
+	d.driver = unsure
 	d.in = strings.NewReader("{\"body\":\"1\"}\n{\"body\":\"2\"}\n")
 	r := d.fails(exitFailure, "line 1: the line went dead", "pub", "orders", "--ndjson")
 	d.has(r.err, "published 0 messages; of lines 1 to 2, 0 are published, 0 are not, and of 2 nobody knows")
-}
-
-type unsure struct{ driver.Driver }
-
-func (unsure) Publish(_ context.Context, ms []*driver.Message, _ driver.PublishOptions) ([]driver.Receipt, error) {
-	err := driver.NewError(ferry.ErrUnknown, "the line went dead", "publish again with an id", nil)
-	receipts := make([]driver.Receipt, len(ms))
-	for i := range receipts {
-		receipts[i].Err = err
-	}
-	return receipts, err
 }
 
 func TestBar(t *testing.T) {
