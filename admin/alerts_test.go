@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/admin/api"
 	"github.com/ferrymq/ferry/alert"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/notify"
 )
@@ -41,20 +42,10 @@ func (r *rig) watched() (stop func()) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	done := make(chan error, 2)
-	go func() { done <- hub.Run(ctx) }()
-	go func() { done <- r.api.o.Watch.Run(ctx) }()
+	stop = runtest.Start(r, hub.Run, r.api.o.Watch.Run)
 	time.Sleep(30 * time.Second) // it looked, and told
 	synctest.Wait()
-	return func() {
-		cancel()
-		for range 2 {
-			if err := <-done; err != nil {
-				r.Error(err)
-			}
-		}
-	}
+	return stop
 }
 
 func TestAlertsOverHTTP(t *testing.T) {

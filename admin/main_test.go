@@ -22,6 +22,7 @@ import (
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -146,32 +147,19 @@ func (r *rig) kill(n int, reason string) []string {
 		handled <- m.ID
 		return worker.Dead(ferry.Reason(reason), fmt.Errorf("failed %s", reason))
 	})
-	ctx, cancel := context.WithCancel(r.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
+	stop := runtest.Start(r, w.Run)
 	var ids []string
 	for range n {
 		ids = append(ids, <-handled)
 	}
 	time.Sleep(time.Second) // until the last is settled
-	cancel()
-	if err := <-done; err != nil {
-		r.Fatal(err)
-	}
+	stop()
 	return ids
 }
 
 // run runs what the API does in the background, until the function that it returns is called.
 func (r *rig) run() (stop func()) {
-	ctx, cancel := context.WithCancel(r.Context())
-	done := make(chan error, 1)
-	go func() { done <- r.api.Run(ctx) }()
-	return func() {
-		cancel()
-		if err := <-done; err != nil {
-			r.Error(err)
-		}
-	}
+	return runtest.Start(r, r.api.Run)
 }
 
 // events splits a stream.

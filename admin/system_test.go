@@ -20,6 +20,7 @@ import (
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/guard"
 	"github.com/ferrymq/ferry/internal/jsontime"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/monitor"
 )
 
@@ -170,9 +171,7 @@ func TestMembersAndScale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(r.Context())
-		done := make(chan error, 1)
-		go func() { done <- m.Run(ctx) }()
+		stop := runtest.Start(r, m.Run)
 		time.Sleep(time.Second)
 		var all api.Members
 		if r.get(api.Base+"/members", &all); len(all.Members) != 1 || all.Members[0].Name != "web" {
@@ -180,8 +179,7 @@ func TestMembersAndScale(t *testing.T) {
 		}
 		r.get(api.Base+"/members/web", nil)
 		r.refused(http.StatusNotFound, "POST", api.Base+"/members/nobody/commands", api.Command{Do: "quiet"})
-		cancel()
-		<-done
+		stop()
 		r.publish(2000)
 		time.Sleep(2 * time.Minute)
 		var s api.Scale

@@ -174,17 +174,12 @@ func TestSilenceAndAcknowledge(t *testing.T) {
 // Another process goes on where the leader ended: nothing is told twice, nothing is forgotten.
 func TestChangeOfLeader(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
-		ctx, stop := context.WithCancel(t.Context())
-		first := make(chan error, 1)
-		go func() { first <- r.watch(alert.Options{Rules: leak(time.Minute, time.Hour)}).Run(ctx) }()
+		stop := r.start(alert.Options{Rules: leak(time.Minute, time.Hour)})
 		r.set(11)
 		r.k.Advance(70 * time.Second)
 		r.inbox.want(t, "[WARNING] leak")
 		r.k.Start(r.watch(alert.Options{Rules: leak(time.Minute, time.Hour)}))
 		stop()
-		if err := <-first; err != nil {
-			t.Error(err)
-		}
 		r.k.Advance(30 * time.Minute)
 		r.inbox.want(t)
 		r.set(0)
@@ -223,14 +218,11 @@ func TestSubjects(t *testing.T) {
 // the same id.
 func TestNoticeThatIsOwedIsSentOnce(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.watch(alert.Options{Rules: leak(0, time.Hour)}).Run(ctx) }()
+		stop := r.start(alert.Options{Rules: leak(0, time.Hour)})
 		r.set(11)
 		r.k.Advance(20 * time.Second)
 		r.inbox.want(t, "[WARNING] leak")
 		stop()
-		<-done
 		found, err := alert.List(t.Context(), r.k.Broker)
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
@@ -258,14 +250,11 @@ func TestNoticeThatIsOwedIsSentOnce(t *testing.T) {
 // What is known of a rule that another leader does not have is forgotten, and who was told is told so.
 func TestRemovedRule(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.watch(alert.Options{Rules: leak(0, time.Hour)}).Run(ctx) }()
+		stop := r.start(alert.Options{Rules: leak(0, time.Hour)})
 		r.set(11)
 		r.k.Advance(20 * time.Second)
 		r.inbox.want(t, "[WARNING] leak")
 		stop()
-		<-done
 		other := leak(0, time.Hour)
 		other[0].Name, other[0].Threshold = "other", 100
 		r.k.Start(r.watch(alert.Options{Rules: other}))
@@ -295,18 +284,14 @@ func TestHeartbeat(t *testing.T) {
 		if _, err := alert.Alive(t.Context(), r.k.Broker); err == nil {
 			t.Error("nobody evaluates, and it is alive")
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
 		beat := alert.Heartbeat{Targets: []notify.Target{{Channel: "in", To: "watchdog"}}}
-		w := r.watch(alert.Options{Rules: leak(0, 0), Heartbeat: beat})
-		go func() { done <- w.Run(ctx) }()
+		stop := r.start(alert.Options{Rules: leak(0, 0), Heartbeat: beat})
 		r.k.Advance(150 * time.Second)
 		r.inbox.want(t, "Alerts are evaluated", "Alerts are evaluated", "Alerts are evaluated")
 		if _, err := alert.Alive(t.Context(), r.k.Broker); err != nil {
 			t.Error(err)
 		}
 		stop()
-		<-done
 		r.k.Advance(time.Minute)
 		if _, err := alert.Alive(t.Context(), r.k.Broker); err == nil {
 			t.Error("nobody evaluates any more, and it is alive")

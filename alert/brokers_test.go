@@ -15,6 +15,7 @@ import (
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/notify"
 	"github.com/ferrymq/ferry/open"
@@ -103,7 +104,7 @@ func TestDigestsOnEveryBroker(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer runAll(t, hub.Run)()
+			defer runtest.Start(t, hub.Run)()
 			to := notify.Target{Channel: "chat", To: "ops", Fallbacks: []notify.Target{{Channel: "in", To: "ops"}}}
 			var ms []*notify.Message
 			for i := range 5 {
@@ -160,23 +161,5 @@ func runBoth(t *testing.T, b *ferry.Broker, c notify.Channel, source alert.Sourc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return runAll(t, hub.Run, watch.Run)
-}
-
-// runAll runs what is given until the returned function is called.
-func runAll(t *testing.T, all ...func(context.Context) error) func() {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	for _, run := range all {
-		running.Go(func() {
-			if err := run(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	return func() {
-		stop()
-		running.Wait()
-	}
+	return runtest.Start(t, hub.Run, watch.Run)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/notify"
 	"github.com/ferrymq/ferry/notify/email"
 	"github.com/ferrymq/ferry/notify/slack"
@@ -189,7 +190,7 @@ func TestChainToVendors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := runAll(t, hub.Run, watch.Run, orders(t, b, watch.GuardHook()))
+	stop := runtest.Start(t, hub.Run, watch.Run, orders(t, b, watch.GuardHook()))
 	defer stop()
 	for i := range 2 {
 		if _, err := ferry.Publish(t.Context(), b, "orders", i); err != nil {

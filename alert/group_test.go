@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/ferrytest"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/notify"
 )
 
@@ -26,16 +27,7 @@ func many(n int) (rules []alert.Rule) {
 
 // start runs a watch until the returned function is called.
 func (r *rig) start(o alert.Options) (stop func()) {
-	ctx, end := context.WithCancel(r.Context())
-	done := make(chan error, 1)
-	w := r.watch(o)
-	go func() { done <- w.Run(ctx) }()
-	return func() {
-		end()
-		if err := <-done; err != nil {
-			r.Error(err)
-		}
-	}
+	return runtest.Start(r, r.watch(o).Run)
 }
 
 // The leader is lost while notices are collected, before it noted that they are queued: each is in one digest.

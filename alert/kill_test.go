@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/alert"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/notify"
 	"github.com/ferrymq/ferry/open"
@@ -123,17 +123,7 @@ func runHub(t *testing.T, b *ferry.Broker, in *inbox) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := hub.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return func() {
-		stop()
-		running.Wait()
-	}
+	return runtest.Start(t, hub.Run)
 }
 
 func spawn(t *testing.T, url string) *exec.Cmd {

@@ -1,7 +1,6 @@
 package alert_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -21,17 +20,11 @@ import (
 // next leader that it is over, and of the rest nothing twice.
 func TestNoticeOwedByALostLeader(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
-		ctx, kill := context.WithCancel(t.Context())
-		lost := make(chan error, 1)
-		leader := r.watch(alert.Options{Rules: leak(0, time.Hour)})
-		go func() { lost <- leader.Run(ctx) }()
+		kill := r.start(alert.Options{Rules: leak(0, time.Hour)})
 		r.set(11)
 		r.k.Advance(20 * time.Second)
 		r.inbox.want(t, "[WARNING] leak")
 		kill()
-		if err := <-lost; err != nil {
-			t.Fatal(err)
-		}
 		r.owe()
 		r.set(0)
 		r.k.Start(r.watch(alert.Options{Rules: leak(0, time.Hour)}))

@@ -13,6 +13,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/internal/faulty"
+	"github.com/ferrymq/ferry/internal/runtest"
 )
 
 // virtual runs a test on a broker in memory, in virtual time.
@@ -30,13 +31,7 @@ func (k *kit) start(o deadletter.RecovererOptions) (*deadletter.Recoverer, func(
 	k.Helper()
 	r, err := deadletter.NewRecoverer(k.queue, o)
 	k.ok(err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
-	return r, func() {
-		cancel()
-		k.ok(<-done)
-	}
+	return r, runtest.Start(k, r.Run)
 }
 
 // lives follows one message for a time: it dies as soon as it comes back. It returns when it came back, counted from

@@ -1,12 +1,12 @@
 package deadletter_test
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/runtest"
 )
 
 // oneRecovererWorks: of two recoverers one holds the lease, and the other takes over when it stops.
@@ -16,16 +16,12 @@ func oneRecovererWorks(k *kit) {
 		Strategies: []deadletter.Strategy{{Name: "now", Reasons: []driver.Reason{"now"}, MaxRounds: 1000}}}
 	type running struct {
 		r    *deadletter.Recoverer
-		stop context.CancelFunc
-		done chan error
+		stop func()
 	}
 	start := func() running {
 		r, err := deadletter.NewRecoverer(k.queue, options)
 		k.ok(err)
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
-		return running{r, cancel, done}
+		return running{r, runtest.Start(k, r.Run)}
 	}
 	a, b := start(), start()
 	until := func(what string, ok func() bool) {
@@ -46,12 +42,10 @@ func oneRecovererWorks(k *kit) {
 		a, b = b, a
 	}
 	a.stop()
-	k.ok(<-a.done)
 	until("the other does not take over", func() bool { return b.r.Stats().Leading })
 	k.bury(20, driver.Failure{Reason: "now", Error: "x"})
 	until("the other does not work", func() bool { return k.counts(topic).Ready == 20 })
 	b.stop()
-	k.ok(<-b.done)
 	if got := k.bodies(topic, 20); len(slices.Compact(sorted(got))) != 20 {
 		k.Errorf("%v", got)
 	}

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/gateway"
 	"github.com/ferrymq/ferry/internal/pipetest"
+	"github.com/ferrymq/ferry/internal/runtest"
 )
 
 // A client that stops reading holds no more than its credit, and is cut off; what it held goes back, uncounted.
@@ -87,15 +87,7 @@ func TestPushToANameOfAPrivateAddress(t *testing.T) {
 	}
 	g, _ := newGateway(t, gateway.Options{})
 	c := client{t, g, token(nil)}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
+	runtest.Start(t, g.Run)
 	if status, p := c.do(http.MethodPut, "/v1/push/hook", `{"topic": "jobs", "url": "http://localhost:`+at.Port()+
 		`/"}`); status != http.StatusOK {
 		t.Fatalf("%d %v", status, p)

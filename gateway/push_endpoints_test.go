@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,21 +15,14 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/gateway"
+	"github.com/ferrymq/ferry/internal/runtest"
 )
 
 // pushing returns a client of a gateway that posts, to this machine, too, until the test ends.
 func pushing(t *testing.T) (client, *ferry.Broker) {
 	t.Helper()
 	g, b := newGateway(t, gateway.Options{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	runtest.Start(t, g.Run)
 	return client{t, g, token(nil)}, b
 }
 

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -77,18 +75,14 @@ func (p posted) signedBy(t *testing.T, secret string) bool {
 // A push subscription posts each message, signed, again after a failure under the same id, in order of the key, until
 // it is removed.
 func TestPush(t *testing.T) {
-	g, b := newGateway(t, gateway.Options{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	c := client{t, g, token(nil)}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
+	c, b := pushing(t)
 	e := newEndpoint(t, 1)
 	status, made := c.do(http.MethodPut, "/v1/push/billing", `{"topic": "jobs", "group": "g", "url": "`+e.URL+`/hook"}`)
 	secret, _ := made["secret"].(string)
 	if status != http.StatusOK || !strings.HasPrefix(secret, "whsec_") {
 		t.Fatalf("got %d %v", status, made)
 	}
-	if err := b.Driver().EnsureGroup(ctx, "jobs", "g", driver.GroupOptions{}); err != nil {
+	if err := b.Driver().EnsureGroup(t.Context(), "jobs", "g", driver.GroupOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.ok("/v1/topics/jobs/messages", `{"id": "a", "key": "k", "body": "1", "retry": {"delays": ["1ms"]}}`+"\n"+
@@ -124,10 +118,6 @@ func TestPush(t *testing.T) {
 	if status, _ := c.do(http.MethodGet, "/v1/push/billing", ""); status != http.StatusNotFound {
 		t.Errorf("after it was removed: %d", status)
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 }
 
 // A subscription may want every message to be a CloudEvent: signed in either mode, with the attributes of what is one
@@ -137,13 +127,9 @@ func TestPushEvents(t *testing.T) {
 		"binary":     {`{"n":1}`, "application/json", "a", "/topics/jobs"},
 		"structured": {"", "application/cloudevents+json", "", ""},
 	} {
-		g, b := newGateway(t, gateway.Options{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-		c := client{t, g, token(nil)}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- g.Run(ctx) }()
+		c, b := pushing(t)
 		e := newEndpoint(t, 0)
-		if err := b.Driver().EnsureGroup(ctx, "jobs", "g", driver.GroupOptions{}); err != nil {
+		if err := b.Driver().EnsureGroup(t.Context(), "jobs", "g", driver.GroupOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		_, made := c.do(http.MethodPut, "/v1/push/events", `{"topic": "jobs", "group": "g", "url": "`+e.URL+`", "events": "`+
@@ -163,10 +149,6 @@ func TestPushEvents(t *testing.T) {
 			if err != nil || parsed.ID != "a" || string(parsed.Data) != `{"n":1}` || parsed.Extensions["partitionkey"] != "k" {
 				t.Errorf("%s: %+v, %v", mode, parsed, err)
 			}
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/gateway"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/result"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -31,9 +32,7 @@ func TestResults(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			return result.Return(ctx, map[string]int{"double": 2 * m.Value})
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- w.Run(ctx) }()
+		runtest.Start(t, w.Run)
 		<-w.Ready()
 		c.ok("/v1/topics/jobs/messages", "21", "Content-Type", "application/json", "Idempotency-Key", "a")
 		const path = "/v1/results/jobs/default/a"
@@ -56,10 +55,6 @@ func TestResults(t *testing.T) {
 		c.who = token(without(auth.Payload))
 		if status, _ := c.do(http.MethodGet, path, ""); status != http.StatusForbidden {
 			t.Errorf("without payload: %d", status)
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	})
 }

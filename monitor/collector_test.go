@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -120,9 +121,7 @@ func TestOnePartFailing(t *testing.T) {
 func TestFailuresAreCounted(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		c := r.collector(monitor.CollectorOptions{})
-		ctx, cancel := context.WithCancel(r.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
+		runtest.Start(r, c.Run)
 		at := func(d time.Duration, away bool) {
 			time.Sleep(d)
 			r.away.Store(away)
@@ -133,19 +132,15 @@ func TestFailuresAreCounted(t *testing.T) {
 		at(40*time.Second, false)
 		time.Sleep(45 * time.Second)
 		synctest.Wait()
-		f := c.Recent(ctx, time.Minute).Failures
+		f := c.Recent(r.Context(), time.Minute).Failures
 		want := monitor.Failures{Uptime: 300 * time.Second, Count: 2, Last: f.Last, MTBF: 120 * time.Second,
 			MTTR: 30 * time.Second}
 		if f != want || time.Since(f.Last) != 80*time.Second {
 			t.Errorf("%+v, %v ago, want %+v", f, time.Since(f.Last), want)
 		}
 		r.away.Store(true)
-		if f := c.Collect(ctx).Failures; !f.Down || f.Count != 3 || f.MTTR != 30*time.Second {
+		if f := c.Collect(r.Context()).Failures; !f.Down || f.Count != 3 || f.MTTR != 30*time.Second {
 			t.Errorf("%+v, want it down", f)
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	})
 }

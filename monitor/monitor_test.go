@@ -16,6 +16,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/monitor"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -93,16 +94,9 @@ func (r *rig) work(o worker.Options, h worker.Handler, opts ...worker.HandlerOpt
 	r.Helper()
 	w := worker.New(r.broker, o)
 	worker.HandleRaw(w, "orders", h, opts...)
-	ctx, cancel := context.WithCancel(r.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := w.Run(ctx); err != nil {
-			r.Error(err)
-		}
-	}()
+	stop := runtest.Start(r, w.Run)
 	synctest.Wait()
-	return w, func() { cancel(); <-done }
+	return w, stop
 }
 
 func (r *rig) monitor(o monitor.Options) *monitor.Monitor {
@@ -240,17 +234,12 @@ func TestBrokerAwayAndBack(t *testing.T) {
 			seen = append(seen, string(before.Status)+">"+string(now.Status))
 			panic("a hook may")
 		}})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- m.Run(ctx) }()
+		stop := runtest.Start(t, m.Run)
 		for _, away := range []bool{false, true, true, false} {
 			r.away.Store(away)
 			time.Sleep(2500 * time.Millisecond)
 		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 		if got := strings.Join(seen, " "); got != "healthy>unhealthy unhealthy>healthy" {
 			t.Errorf("changes %q", got)
 		}

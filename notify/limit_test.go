@@ -1,7 +1,6 @@
 package notify_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/ferrytest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/notify"
 )
 
@@ -220,16 +220,11 @@ func TestCancelWhatADigestWasMadeOf(t *testing.T) {
 func TestDigestOfAChannelThatIsGone(t *testing.T) {
 	ferrytest.Run(t, func(t *testing.T, k *ferrytest.Kit) {
 		before := newHub(t, k.Broker, notify.Options{Channels: channels("x", &fake{})})
-		ctx, stop := context.WithCancel(t.Context())
-		stopped := make(chan error, 1)
-		go func() { stopped <- before.Run(ctx) }()
+		stop := runtest.Start(t, before.Run)
 		m := notify.NewMessage("t", "b").WithDigest(notify.Digest{Window: time.Minute}).AddTarget(toX("a")...)
 		h := send(t, before, m)
 		k.Advance(30 * time.Second)
 		stop()
-		if err := <-stopped; err != nil {
-			t.Fatal(err)
-		}
 		k.Start(newHub(t, k.Broker, notify.Options{Channels: channels("y", &fake{})}))
 		k.Advance(time.Minute)
 		r := receipt(t, h)

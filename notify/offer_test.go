@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/ferrytest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/notify"
 )
 
@@ -79,9 +80,7 @@ func TestReloadWhileSending(t *testing.T) {
 		before, kept, after := newClosing(), newClosing(), newClosing()
 		close(after.goOn)
 		hub := newHub(t, k.Broker, notify.Options{Channels: map[string]notify.Channel{"x": before, "y": kept}})
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- hub.Run(ctx) }()
+		stop := runtest.Start(t, hub.Run)
 		under := send(t, hub, notify.NewMessage("t", "b").AddTarget(toX("a")...))
 		digest := notify.NewMessage("t", "b").WithDigest(notify.Digest{Window: time.Minute}).AddTarget(toX("b")...)
 		later := send(t, hub, digest)
@@ -99,7 +98,7 @@ func TestReloadWhileSending(t *testing.T) {
 			t.Errorf("%d and %d were sent", before.sends, after.sends)
 		}
 		stop()
-		if err := errors.Join(<-done, hub.Close()); err != nil {
+		if err := hub.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if before.closed != 1 || after.closed != 1 || kept.closed != 1 {

@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/operation"
 )
 
@@ -176,17 +177,7 @@ func (r *rig) worker(q *operation.Queue, o operation.WorkerOptions) (stop func()
 	r.Helper()
 	w, err := operation.NewWorker(q, o)
 	r.ok(err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			r.Errorf("Run ended with %v", err)
-		}
-	})
-	r.Cleanup(stop)
-	return stop
+	return runtest.Start(r, w.Run)
 }
 
 func (r *rig) get(id string) operation.Operation {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/pgtest"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/outbox"
 )
 
@@ -117,17 +117,7 @@ func run(t testing.TB, b *ferry.Broker, d database, o outbox.Options) (*outbox.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return r, stop
+	return r, runtest.Start(t, r.Run)
 }
 
 // insert writes messages in a transaction, and commits it.

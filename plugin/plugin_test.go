@@ -17,6 +17,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/codec"
 	"github.com/ferrymq/ferry/driver/memory"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/plugin"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -79,13 +80,11 @@ func handled(t *testing.T, s *plugin.Set, batch bool) (got []string) {
 	if _, err := ferry.Publish(t.Context(), b, "orders", "body"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- w.Run(ctx) }()
+	stop := runtest.Start(t, w.Run)
 	synctest.Wait()
 	time.Sleep(time.Minute) // of virtual time: for retries, if there were any
 	stop()
-	if err := errors.Join(<-done, b.Close(context.Background())); err != nil {
+	if err := b.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
 	return got

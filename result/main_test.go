@@ -3,7 +3,6 @@ package result_test
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/result"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -78,17 +78,7 @@ func (r *rig) work(h worker.Handler, opts ...worker.HandlerOption) {
 	r.t.Helper()
 	r.worker = worker.New(r.broker, worker.Options{Concurrency: 4})
 	worker.HandleRaw(r.worker, topic, h, opts...)
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() {
-		if err := r.worker.Run(ctx); err != nil {
-			r.t.Error(err)
-		}
-	})
-	r.t.Cleanup(func() {
-		cancel()
-		all.Wait()
-	})
+	runtest.Start(r.t, r.worker.Run)
 	<-r.worker.Ready()
 }
 

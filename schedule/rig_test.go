@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/internal/faulty"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/schedule"
 )
 
@@ -129,16 +130,7 @@ func (r *rig) scheduler() *schedule.Scheduler {
 // run starts a scheduler, and returns what stops it.
 func (r *rig) run() (stop func()) {
 	r.Helper()
-	s := r.scheduler()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			r.Errorf("Run ended with %v", err)
-		}
-	})
+	stop = runtest.Start(r, r.scheduler().Run)
 	r.stops = append(r.stops, stop)
 	return stop
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/faulty"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/schedule"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -109,16 +110,13 @@ func TestUniqueUnknownSettlement(t *testing.T) {
 			handled.Add(1)
 			return nil
 		})
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- w.Run(ctx) }()
+		stop := runtest.Start(r, w.Run)
 		r.put(schedule.Schedule{Name: "a", Spec: "@every 10s", Message: r.report()})
 		r.run()
 		r.run()
 		r.pass(2009 * time.Second)
 		r.end()
-		cancel()
-		r.ok(<-done)
+		stop()
 		if n := handled.Load(); n < 60 { // a report takes two or three ticks
 			r.Errorf("%d reports in 200 ticks", n)
 		}

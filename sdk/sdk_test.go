@@ -15,6 +15,7 @@ import (
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver/remote"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/result"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -185,15 +186,7 @@ func reports(t *testing.T, s *server) {
 		}
 		return result.Return(ctx, 2*m.Value.N)
 	}, worker.Use(keep))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the worker of the results: %v", err)
-		}
-	})
+	runtest.Start(t, w.Run)
 }
 
 // What the examples print, in both languages.

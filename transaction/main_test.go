@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,6 +17,7 @@ import (
 	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/transaction"
 )
 
@@ -99,17 +99,13 @@ func (r *rig) resolve(b *ferry.Broker, o transaction.ResolverOptions) (stop func
 	r.Helper()
 	res, err := transaction.NewResolver(b, o)
 	r.ok(err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- res.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, driver.ErrClosed) {
-			r.Error(err)
+	return runtest.Start(r, func(ctx context.Context) error {
+		err := res.Run(ctx)
+		if errors.Is(err, driver.ErrClosed) {
+			return nil
 		}
+		return err
 	})
-	r.Cleanup(stop)
-	return stop
 }
 
 // counts returns how many messages of a topic are ready and held.

@@ -17,6 +17,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/pipetest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 )
@@ -32,7 +33,7 @@ func TestWholeWay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wecomtest.Options{}, wecom.Options{})
 	got := r.handled()
-	r.run(r.p.Run)
+	runtest.Start(r, r.p.Run)
 	id := r.vendor.Say("kf1", "ann", "hello")
 	if status, err := r.vendor.Callback("kf1").Send(t.Context(), r.url); err != nil || status != http.StatusOK {
 		t.Fatal(status, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 	"github.com/ferrymq/ferry/worker"
@@ -68,7 +69,7 @@ func TestOnlyCustomersAreLimited(t *testing.T) {
 		handled <- m.Key
 		return nil
 	})
-	r.run(w.Run)
+	runtest.Start(r, w.Run)
 	for range others + wecom.NormalLimit {
 		if key := <-handled; key != "ann" {
 			t.Errorf("key %q", key)
@@ -97,7 +98,7 @@ func TestDeadLetterTellsWho(t *testing.T) {
 		defer close(died)
 		return worker.Fatal(errors.New("no"))
 	}}.Handle)
-	r.run(w.Run)
+	runtest.Start(r, w.Run)
 	<-died
 	for {
 		page, err := r.broker.Driver().Browse(t.Context(), driver.Query{Topic: wecom.Topic, Group: "default",

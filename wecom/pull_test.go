@@ -16,6 +16,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/faulty"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 	"github.com/ferrymq/ferry/worker"
@@ -272,18 +273,11 @@ func TestIdleAccountsArePulled(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 	}
-	ctx, end := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := p.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	stop := runtest.Start(t, p.Run)
 	for p.Stats().Pulls < 3 {
 		time.Sleep(time.Millisecond)
 	}
-	end()
-	running.Wait()
+	stop()
 	for len(jobs()) < 3 { // what was pulled is asked for again, some time later
 		r.ok(p.PullAccount(t.Context(), "", time.Now().Add(time.Hour)))
 	}
@@ -321,7 +315,7 @@ func TestRun(t *testing.T) {
 		r.ok(r.p.Pull(t.Context(), "kf1"))
 	}
 	id := r.vendor.Say("kf1", "ann", "hello")
-	r.run(r.p.Run)
+	runtest.Start(r, r.p.Run)
 	if m := <-got; m.ID != id {
 		t.Errorf("%+v", m)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 	"github.com/ferrymq/ferry/worker"
@@ -39,7 +40,7 @@ func TestRecoveryByReason(t *testing.T) {
 		handled <- m.ID
 		return nil
 	})
-	r.run(w.Run)
+	runtest.Start(r, w.Run)
 	r.waitForDead(2)
 
 	well.Store(true)

@@ -5,13 +5,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/internal/faulty"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
 	"github.com/ferrymq/ferry/worker"
@@ -87,18 +87,6 @@ func (r *rig) ok(err error) {
 	}
 }
 
-// run runs something until the test ends.
-func (r *rig) run(f func(ctx context.Context) error) {
-	ctx, done := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := f(ctx); err != nil {
-			r.Error(err)
-		}
-	})
-	r.Cleanup(func() { done(); running.Wait() })
-}
-
 // handled runs a worker, and returns what it handles.
 func (r *rig) handled() <-chan *ferry.Msg[wecom.Message] {
 	got := make(chan *ferry.Msg[wecom.Message], 10_000)
@@ -107,7 +95,7 @@ func (r *rig) handled() <-chan *ferry.Msg[wecom.Message] {
 		got <- m
 		return nil
 	})
-	r.run(w.Run)
+	runtest.Start(r, w.Run)
 	return got
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/internal/faulty"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/spool"
 	"github.com/ferrymq/ferry/wecom"
 	"github.com/ferrymq/ferry/wecom/wecomtest"
@@ -53,7 +54,7 @@ func TestCallbackIsSpooled(t *testing.T) {
 	r := &rig{T: t, vendor: vendor, broker: b, p: p}
 	got := r.handled()
 	id := vendor.Say("kf1", "ann", "hello")
-	r.run(p.Run)
+	runtest.Start(r, p.Run)
 	if m := <-got; m.ID != id {
 		t.Errorf("%+v", m)
 	}

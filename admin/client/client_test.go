@@ -17,6 +17,7 @@ import (
 	"github.com/ferrymq/ferry/auth"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/guard"
+	"github.com/ferrymq/ferry/internal/runtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,13 +44,11 @@ func serve(t *testing.T) (*client.Client, string) {
 		who, _ := tokens.Check(r.Context(), auth.NewSecret(text))
 		a.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))
 	}))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx) }()
+	stop := runtest.Start(t, a.Run)
 	t.Cleanup(func() {
 		s.Close()
-		cancel()
-		if err := errors.Join(<-done, store.Close(context.Background()), b.Close(context.Background())); err != nil {
+		stop()
+		if err := errors.Join(store.Close(context.Background()), b.Close(context.Background())); err != nil {
 			t.Error(err)
 		}
 	})

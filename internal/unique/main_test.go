@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/ferrymq/ferry/internal/faulty"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/worker"
 )
 
@@ -70,18 +70,7 @@ func (r *rig) work(group string, h worker.Handler, opts ...worker.HandlerOption)
 
 func run(t *testing.T, w *worker.Worker) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() {
-		if err := w.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	stop = sync.OnceFunc(func() {
-		cancel()
-		all.Wait()
-	})
-	t.Cleanup(stop)
+	stop = runtest.Start(t, w.Run)
 	<-w.Ready()
 	return stop
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ferrymq/ferry/driver/redisstream"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/telemetry/otel"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -51,17 +52,12 @@ func TestContextTravels(t *testing.T) {
 				close(done)
 				return nil
 			})
-			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- w.Run(ctx) }()
-			if _, err := ferry.Publish(ctx, r.broker, "orders", 1); err != nil {
+			stop := runtest.Start(t, w.Run)
+			if _, err := ferry.Publish(t.Context(), r.broker, "orders", 1); err != nil {
 				t.Fatal(err)
 			}
 			<-done
 			stop()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
 			attempts := r.ended("process orders")
 			if len(attempts) != 2 || !below(r.one("send orders"), attempts[0]) || !below(r.one("send orders"), attempts[1]) {
 				t.Errorf("%v", r.names())

@@ -24,6 +24,7 @@ import (
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/internal/kafkatest"
 	"github.com/ferrymq/ferry/internal/redistest"
+	"github.com/ferrymq/ferry/internal/runtest"
 	"github.com/ferrymq/ferry/telemetry/otel"
 	"github.com/ferrymq/ferry/worker"
 )
@@ -76,15 +77,7 @@ func (r *rig) work(register func(w *worker.Worker)) {
 	r.Helper()
 	w := worker.New(r.broker, worker.Options{MaxAttempts: 2, Retry: ferry.Delays(time.Second)})
 	register(w)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := w.Run(ctx); err != nil {
-			r.Error(err)
-		}
-	}()
-	r.Cleanup(func() { cancel(); <-done })
+	runtest.Start(r, w.Run)
 	<-w.Ready()
 }
 
