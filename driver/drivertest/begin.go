@@ -124,7 +124,7 @@ func beginKeepsTheLease(t *T) {
 	s.begin(d)
 	before := time.Now()
 	t.counted(s.one(), 1, 2, driver.CauseLeaseExpired)
-	if waited, most := time.Since(before), t.Caps.MinLease/2+time.Second+t.Late+t.explained(before); waited > most {
+	if waited, most := time.Since(before), t.Caps.MinLease/2+time.Second+t.Late+t.stalledSince(before); waited > most {
 		t.Errorf("lost %v after it began, half a lease after its claim: later than %v", waited, most)
 	}
 }

@@ -21,7 +21,7 @@ func leaseExpiryRedelivers(t *T) {
 	if waited < t.Caps.MinLease-t.clockSlack() {
 		t.Errorf("redelivered after %v although the lease is %v", waited, t.Caps.MinLease)
 	}
-	if waited > t.Caps.MinLease+time.Second+t.Late+t.explained(before) {
+	if waited > t.Caps.MinLease+time.Second+t.Late+t.stalledSince(before) {
 		t.Errorf("redelivered after %v, later than lease %v and 1 s", waited, t.Caps.MinLease)
 	}
 	t.before(again.LeaseUntil, func() {

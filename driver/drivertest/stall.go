@@ -97,7 +97,7 @@ func (t *T) before(end time.Time, f func()) {
 func (t *T) late(since time.Time, by time.Duration, text string) {
 	t.Helper()
 	r, recorded := t.TB.(*recorder)
-	stalled := t.explained(since)
+	stalled := t.stalledSince(since)
 	if !recorded || stalled < by {
 		t.TB.Error(text)
 		return

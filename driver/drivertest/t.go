@@ -114,13 +114,6 @@ func (t *T) random(stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(t.seed, stream))
 }
 
-// wakes is how often one after the other a message or a call waits for a processor on its way: for the driver's timer
-// or its caller, for the server, and for who gets the answer. A stall is measured as what one of them waits.
-const wakes = 3
-
-// explained is how much of the time since then stalls of the machine explain.
-func (t *T) explained(since time.Time) time.Duration { return wakes * t.stalledSince(since) }
-
 // onTime demands that now is at or after due, and not much later, stalls of the machine aside.
 func (t *T) onTime(due time.Time, what string) {
 	t.Helper()
@@ -128,7 +121,7 @@ func (t *T) onTime(due time.Time, what string) {
 	if early := due.Sub(now); early > t.resolution() {
 		t.Errorf("%s came %v early", what, early)
 	}
-	if late, stalled := now.Sub(due), t.explained(due); late > t.Late+stalled {
+	if late, stalled := now.Sub(due), t.stalledSince(due); late > t.Late+stalled {
 		t.Errorf("%s came %v late, more than %v, and %v that stalls of the machine explain", what, late, t.Late, stalled)
 	}
 }

@@ -1,5 +1,7 @@
 // Package stall measures how long the machine did not let a process run, so that a test that decides by time can excuse
-// exactly that much. It asks nobody: a goroutine sleeps, and what it sleeps longer than it wanted is the machine's.
+// exactly that much. It asks nobody: a goroutine sleeps, and what it sleeps longer than it wanted is the machine's; another
+// works now and then, and what that takes longer than it should others had of the processor, on which the servers of a
+// test wait for each other, too. The longer of both counts.
 package stall
 
 import (
@@ -16,11 +18,12 @@ const (
 // Meter adds up the stalls of the machine while it runs.
 type Meter struct {
 	stop chan struct{}
-	done chan struct{}
+	done sync.WaitGroup
 
 	mu     sync.Mutex
 	wake   time.Time // when the nap under way is to end
 	stalls []stall   // in the order of their ends
+	crowds []crowd   // one after the other
 }
 
 // stall is a time in which nothing ran that should have.
@@ -28,20 +31,30 @@ type stall struct{ from, to time.Time }
 
 // Start begins to measure. The caller stops it.
 func Start() *Meter {
-	m := &Meter{stop: make(chan struct{}), done: make(chan struct{}), wake: time.Now().Add(nap)}
-	go m.measure()
+	now := time.Now()
+	m := &Meter{stop: make(chan struct{}), wake: now.Add(nap)}
+	m.done.Go(func() { m.every(nap, m.woke) })
+	var w worker
+	last := now
+	work := func(time.Time) {
+		share, now := w.burst(), time.Now()
+		m.worked(crowd{last, now, share})
+		last = now
+	}
+	work(now)
+	m.done.Go(func() { m.every(rest, work) })
 	return m
 }
 
 // Stop ends the measuring. What was measured stays.
 func (m *Meter) Stop() {
 	close(m.stop)
-	<-m.done
+	m.done.Wait()
 }
 
-func (m *Meter) measure() {
-	defer close(m.done)
-	timer := time.NewTimer(nap)
+// every does something after each pause, until the end.
+func (m *Meter) every(pause time.Duration, do func(now time.Time)) {
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
 		select {
@@ -49,8 +62,8 @@ func (m *Meter) measure() {
 			return
 		case <-timer.C:
 		}
-		m.woke(time.Now())
-		timer.Reset(nap)
+		do(time.Now())
+		timer.Reset(pause)
 	}
 }
 
@@ -62,6 +75,13 @@ func (m *Meter) woke(now time.Time) {
 		m.stalls = append(m.stalls, stall{m.wake, now})
 	}
 	m.wake = now.Add(nap)
+}
+
+// worked notes how crowded the machine was.
+func (m *Meter) worked(c crowd) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.crowds = append(m.crowds, c)
 }
 
 // Since returns for how long the machine has stalled since then, in all.
@@ -87,7 +107,7 @@ func (m *Meter) between(from, now time.Time) time.Duration {
 	for i := len(m.stalls) - 1; i >= 0 && m.stalls[i].to.After(from); i-- {
 		total += m.stalls[i].after(from)
 	}
-	return total
+	return max(total, within(m.crowds, from, now))
 }
 
 // after is how much of a stall came after then.
