@@ -122,7 +122,7 @@ func TestServerIsKilledAndRestarted(t *testing.T) {
 // A publish at level replicated(1) is not acknowledged when the replica is away.
 func TestReplicatedIsChecked(t *testing.T) {
 	t.Parallel()
-	set := redistest.Sentinel(t, redistest.Options{})
+	set := redistest.Sentinel(t, redistest.Options{Steady: true})
 	d := open(t, set.URL(), namespace())
 	closing(t, d)
 	replicated := driver.PublishOptions{Level: driver.Replicated(1)}

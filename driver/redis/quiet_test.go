@@ -94,7 +94,7 @@ func TestIdleIsQuiet(t *testing.T) {
 // On a cluster it sends one for each topic.
 func TestIdleIsQuietOnCluster(t *testing.T) {
 	t.Parallel()
-	set := redistest.Cluster(t, redistest.Options{})
+	set := redistest.Cluster(t, redistest.Options{Steady: true})
 	quiet(t, open(t, set.URL(), namespace()), 20, 20, set.Nodes)
 }
 

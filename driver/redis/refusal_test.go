@@ -26,7 +26,7 @@ func refused(t *testing.T, what string, err, kind error, hint string) {
 // opened.
 func TestWrongServersAreRefused(t *testing.T) {
 	t.Parallel()
-	node := redistest.Cluster(t, redistest.Options{}).Nodes[0]
+	node := redistest.Cluster(t, redistest.Options{Steady: true}).Nodes[0]
 	_, err := redis.New(t.Context(), redis.Options{URL: "redis://" + node.Addr()})
 	refused(t, "a node of a cluster", err, driver.ErrInvalid, "redis+cluster://")
 	_, err = redis.New(t.Context(), redis.Options{URL: redistest.Shared(t).URL() + "/9999"})

@@ -11,12 +11,12 @@ import (
 // The whole suite on every topology and on the oldest and the newest server.
 
 func TestDriverOnSentinel(t *testing.T) {
-	set := redistest.Sentinel(t, redistest.Options{})
+	set := redistest.Sentinel(t, redistest.Options{Steady: true})
 	drivertest.Run(t, harness(set.URL(), capabilities(driver.InMemory, driver.InMemory, driver.Replicated(1))))
 }
 
 func TestDriverOnCluster(t *testing.T) {
-	set := redistest.Cluster(t, redistest.Options{})
+	set := redistest.Cluster(t, redistest.Options{Steady: true})
 	drivertest.Run(t, harness(set.URL(), capabilities(driver.InMemory, driver.InMemory, driver.Replicated(1))))
 }
 

@@ -12,13 +12,13 @@ import (
 
 func TestDriverOnSentinel(t *testing.T) {
 	t.Parallel()
-	set := redistest.Sentinel(t, redistest.Options{})
+	set := redistest.Sentinel(t, redistest.Options{Steady: true})
 	drivertest.Run(t, harness(set.URL(), capabilities(driver.InMemory, driver.InMemory, driver.Replicated(1))))
 }
 
 func TestDriverOnCluster(t *testing.T) {
 	t.Parallel()
-	set := redistest.Cluster(t, redistest.Options{})
+	set := redistest.Cluster(t, redistest.Options{Steady: true})
 	drivertest.Run(t, harness(set.URL(), capabilities(driver.InMemory, driver.InMemory, driver.Replicated(1))))
 }
 

@@ -47,5 +47,5 @@ func TestStoreOnCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts six servers")
 	}
-	guardtest.Run(t, harness(redistest.Cluster(t, redistest.Options{}).URL()))
+	guardtest.Run(t, harness(redistest.Cluster(t, redistest.Options{Steady: true}).URL()))
 }

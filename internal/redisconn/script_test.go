@@ -44,7 +44,7 @@ func TestScriptIsSentOnce(t *testing.T) {
 		},
 		"cluster": func(dial func(context.Context, string, string) (net.Conn, error)) goredis.UniversalClient {
 			return goredis.NewClusterClient(
-				&goredis.ClusterOptions{Addrs: redistest.Cluster(t, redistest.Options{}).Addrs(), Dialer: dial, MaxRetries: 3})
+				&goredis.ClusterOptions{Addrs: redistest.Cluster(t, redistest.Options{Steady: true}).Addrs(), Dialer: dial, MaxRetries: 3})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestScriptIsSentOnce(t *testing.T) {
 // A server that has forgotten a script is sent its text, also on a connection of its own.
 func TestScriptIsSentAgainAfterFlush(t *testing.T) {
 	t.Parallel()
-	set := redistest.Sentinel(t, redistest.Options{})
+	set := redistest.Sentinel(t, redistest.Options{Steady: true})
 	c, err := Connect(set.URL())
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func TestSurveyFollowsTheServer(t *testing.T) {
 // Of a cluster the weakest primary counts.
 func TestSurveyTakesTheWeakestPrimary(t *testing.T) {
 	t.Parallel()
-	set := redistest.Cluster(t, redistest.Options{AOF: "always"})
+	set := redistest.Cluster(t, redistest.Options{AOF: "always", Steady: true})
 	c, err := Connect(set.URL())
 	if err != nil {
 		t.Fatal(err)

@@ -273,7 +273,7 @@ func TestQueuedWriteIsGivenUp(t *testing.T) {
 // On a cluster each bucket is a call of its own, and what a node has not any more finds its way.
 func TestGatheringOnACluster(t *testing.T) {
 	t.Parallel()
-	set := redistest.Cluster(t, redistest.Options{})
+	set := redistest.Cluster(t, redistest.Options{Steady: true})
 	r := newRig(t, set.URL())
 	var here, elsewhere []string // buckets
 	node, err := redisconn.NodeOf(t.Context(), r.client, r.kv.keys("bucket0")[0])

@@ -39,6 +39,9 @@ func StartCluster(ctx context.Context, dir string, o Options) (*ClusterSet, erro
 	if err == nil {
 		err = c.Ready(ctx)
 	}
+	if err == nil && o.Steady {
+		err = c.steady()
+	}
 	if err != nil {
 		defer c.Close()
 		return nil, fmt.Errorf("no cluster: %w\n%s", err, logTails(c.Nodes))
@@ -103,6 +106,17 @@ func (c *ClusterSet) form(ctx context.Context) error {
 			_, err := replica.Command("CLUSTER", "REPLICATE", id.Text)
 			return err
 		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steady keeps nodes from taking over. It is done last: until a cluster serves its slots, nodes wait the longer the later
+// they may do that.
+func (c *ClusterSet) steady() error {
+	for _, n := range c.Nodes {
+		if _, err := n.Command("CONFIG", "SET", "cluster-node-timeout", c.options.failAfter()); err != nil {
 			return err
 		}
 	}

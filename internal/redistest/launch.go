@@ -177,4 +177,4 @@ func logTails(servers []*Server) string {
 }
 
 // readyTimeout is generous: many packages test at once, on few cores.
-const readyTimeout = 30 * time.Second
+const readyTimeout = 2 * time.Minute

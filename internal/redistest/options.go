@@ -3,6 +3,7 @@ package redistest
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/ferrymq/ferry/internal/netns"
 )
@@ -27,8 +28,20 @@ type Options struct {
 	Network *Network
 	// Clock is the wall clock of the server. Defaults to that of the machine.
 	Clock *Clock
+	// Steady says that nobody takes over unless told to, however long the machine stalls: for sets whose fail-over is not
+	// what is tested. Otherwise they do within two seconds.
+	Steady bool
 	// Config adds lines to the configuration file, such as "maxclients 100".
 	Config []string
+}
+
+// failAfter is for how many milliseconds a node of a set is silent before others take over.
+func (o Options) failAfter() string {
+	after := time.Second
+	if o.Steady {
+		after = time.Hour
+	}
+	return strconv.FormatInt(after.Milliseconds(), 10)
 }
 
 // dataNode returns the configuration of a server that keeps data.

@@ -24,7 +24,7 @@ type ReplyError string
 
 func (e ReplyError) Error() string { return string(e) }
 
-const commandTimeout = 5 * time.Second
+const commandTimeout = 30 * time.Second
 
 // ask sends one command on a connection of its own. It speaks the protocol itself, so that drivers are not tested with
 // their own client.

@@ -92,7 +92,7 @@ func (s *SentinelSet) launchSentinels(dir string) error {
 func (s *SentinelSet) watching(primary *Server) []string {
 	lines := []string{
 		fmt.Sprintf("sentinel monitor %s %s %d 2", SentinelName, primary.host.IP(), primary.port.number),
-		"sentinel down-after-milliseconds " + SentinelName + " 1000",
+		"sentinel down-after-milliseconds " + SentinelName + " " + s.options.failAfter(),
 		"sentinel failover-timeout " + SentinelName + " 5000",
 	}
 	if s.options.Password != "" {

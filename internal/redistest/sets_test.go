@@ -186,3 +186,30 @@ func TestSetsWithTLS(t *testing.T) {
 		t.Errorf("%s, %s", c.URL(), s.URL())
 	}
 }
+
+// TestSteadySets: a primary that stands still for longer than others otherwise wait is no reason to take over.
+func TestSteadySets(t *testing.T) {
+	t.Parallel()
+	s, c := Sentinel(t, Options{Steady: true}), Cluster(t, Options{Steady: true})
+	first, err := c.PrimaryOf("key0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, primary := range []*Server{s.Nodes[0], first} {
+		if err := primary.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(4 * time.Second) // the passing of time is what is tested
+	for _, primary := range []*Server{s.Nodes[0], first} {
+		if err := primary.Continue(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p, err := s.Primary(); err != nil || p != s.Nodes[0] {
+		t.Errorf("the primary is %v, %v; it was %v", p, err, s.Nodes[0])
+	}
+	if p, err := c.PrimaryOf("key0"); err != nil || p != first {
+		t.Errorf("the primary of the cluster is %v, %v; it was %v", p, err, first)
+	}
+}
