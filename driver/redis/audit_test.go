@@ -184,7 +184,7 @@ func (x *damaged) consume(found driver.AuditReport) {
 	}
 	_ = x.Move(x.Context(), []driver.Move{{Target: driver.Target{Topic: "jobs", Group: "default", ID: "m01"}}})[0]
 	got := map[string]int{}
-	ctx, cancel := context.WithTimeout(x.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(x.Context(), time.Minute)
 	defer cancel()
 	for len(got) < 12 {
 		ds, err := s.Receive(ctx, 10)

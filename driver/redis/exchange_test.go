@@ -367,7 +367,7 @@ func TestExchangeWakesOthers(t *testing.T) {
 	}
 	closing(t, other)
 	s := subscribe(t, other, "jobs")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got := make(chan []*driver.Delivery)
 	go func() { ds, _ := s.Receive(ctx, 1); got <- ds }()

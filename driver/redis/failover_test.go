@@ -41,7 +41,7 @@ func TestFailOverLosesNothing(t *testing.T) {
 
 func failOver(t *testing.T, url, prefix string, kill func(key string) error) {
 	d := open(t, url, prefix)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	s := subscribe(t, d, "jobs")
 	var mu sync.Mutex
@@ -106,7 +106,7 @@ func failOver(t *testing.T, url, prefix string, kill func(key string) error) {
 		t.Errorf("%d accepted, %d lost: %v", len(accepted), len(lost), lost[:min(len(lost), 10)])
 	}
 	t.Logf("%d accepted, %d refused meanwhile", len(accepted), refused)
-	closeCtx, end := context.WithTimeout(context.Background(), 10*time.Second)
+	closeCtx, end := context.WithTimeout(context.Background(), time.Minute)
 	defer end()
 	if err := d.Close(closeCtx); err != nil {
 		t.Errorf("Close: %v", err)

@@ -41,7 +41,7 @@ func TestGarbledStructures(t *testing.T) {
 			if err := garble(t.Context(), x.c, x.tag); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if _, err := x.Browse(ctx, driver.Query{Topic: "jobs", Group: "default", State: driver.StateReady}); err != nil {
 				t.Errorf("Browse: %v", err)
@@ -98,7 +98,7 @@ func TestForeignTimerIsRemoved(t *testing.T) {
 	if err := x.c.ZAdd(t.Context(), timer, goredis.Z{Score: 1, Member: "x"}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for x.c.ZScore(t.Context(), timer, "x").Err() == nil {
 		if time.Now().After(deadline) {
 			t.Fatal("it is still due")

@@ -58,7 +58,7 @@ func newRace(t *testing.T, o driver.SubscribeOptions, shards int) *race {
 }
 
 func (r *race) run() {
-	ctx, done := context.WithTimeout(r.Context(), time.Minute)
+	ctx, done := context.WithTimeout(r.Context(), 3*time.Minute)
 	defer done()
 	var all sync.WaitGroup
 	for i, d := range r.drivers {

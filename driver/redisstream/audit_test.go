@@ -180,7 +180,7 @@ func (w *world) drain(spoilt string) {
 	w.ok(err)
 	got := map[string]int{}
 	for missing := true; missing; {
-		ctx, cancel := context.WithTimeout(w.ctx(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(w.ctx(), time.Minute)
 		ds, err := s.Receive(ctx, 10)
 		cancel()
 		if err != nil {

@@ -37,7 +37,7 @@ func TestOrderWhileConsumersComeAndGo(t *testing.T) {
 	c := &churn{T: t, url: redistest.Shared(t).URL(), prefix: "c" + rand.Text(), seed: mrand.Uint64(),
 		next: map[string]int{}}
 	t.Logf("seed %d", c.seed)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i := range churnConsumers {

@@ -85,7 +85,7 @@ func (w *world) ok(err error) {
 }
 
 func (w *world) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 	w.Cleanup(cancel)
 	return ctx
 }

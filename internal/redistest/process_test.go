@@ -82,7 +82,7 @@ func TestServersEndWithAKilledProcess(t *testing.T) {
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := until(ctx, func() error {
 		if alive(pid) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ferrymq/ferry/notify"
 	"github.com/ferrymq/ferry/notify/email"
@@ -131,15 +130,16 @@ func TestHangingServer(t *testing.T) {
 		s, c := misbehave(t, map[string]string{word: hangs})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		begin := time.Now()
 		go func() {
 			_, err := c.Send(ctx, toLi)
 			ended <- err
 		}()
 		<-s.asked
 		cancel()
-		if err := <-ended; err == nil || time.Since(begin) > 5*time.Second {
-			t.Errorf("%s: %v after %v", word, err, time.Since(begin))
+		err := <-ended // by the connection that it closes, not by a time that is over
+		if err == nil || !strings.Contains(err.Error(), "closed network connection") &&
+			!strings.Contains(err.Error(), "operation was canceled") {
+			t.Errorf("%s: %v", word, err)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (s *processStage) spawn(t *testing.T, role, name string) *spawned {
 // eventually asks until it is so.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !so(); {
+	for end := time.Now().Add(2 * time.Minute); !so(); {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}
