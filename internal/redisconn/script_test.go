@@ -44,7 +44,8 @@ func TestScriptIsSentOnce(t *testing.T) {
 		},
 		"cluster": func(dial func(context.Context, string, string) (net.Conn, error)) goredis.UniversalClient {
 			return goredis.NewClusterClient(
-				&goredis.ClusterOptions{Addrs: redistest.Cluster(t, redistest.Options{Steady: true}).Addrs(), Dialer: dial, MaxRetries: 3})
+				&goredis.ClusterOptions{Addrs: redistest.Cluster(t, redistest.Options{Steady: true}).Addrs(), Dialer: dial,
+					MaxRetries: 3})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

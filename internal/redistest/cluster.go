@@ -112,8 +112,8 @@ func (c *ClusterSet) form(ctx context.Context) error {
 	return nil
 }
 
-// steady keeps nodes from taking over. It is done last: until a cluster serves its slots, nodes wait the longer the later
-// they may do that.
+// steady keeps nodes from taking over. It is done last: until a cluster serves its slots, nodes wait the longer the
+// later they may do that.
 func (c *ClusterSet) steady() error {
 	for _, n := range c.Nodes {
 		if _, err := n.Command("CONFIG", "SET", "cluster-node-timeout", c.options.failAfter()); err != nil {

@@ -1,7 +1,7 @@
 // Package stall measures how long the machine did not let a process run, so that a test that decides by time can excuse
-// exactly that much. It asks nobody: a goroutine sleeps, and what it sleeps longer than it wanted is the machine's; another
-// works now and then, and what that takes longer than it should others had of the processor, on which the servers of a
-// test wait for each other, too. The longer of both counts.
+// exactly that much. It asks nobody: a goroutine sleeps, and what it sleeps longer than it wanted is the machine's.
+// Another works now and then, and what that takes longer than it should others had of the processor, which the servers
+// of a test want, too. The longer of both counts.
 package stall
 
 import (
