@@ -47,6 +47,16 @@ func redisMutants() []Mutant {
 			Check: tortureServers("few-files"),
 		},
 		{
+			Name: "memory-kept", Bug: "a worker keeps what each message needed when it is settled",
+			Edits: []overlay.Edit{
+				{File: "worker/settler.go", Search: "\tspareRuns []*run\n", Replace: "\tspareRuns []*run\n\tkept [][]byte\n"},
+				{File: "worker/settler.go", Search: "\tr.state = settling\n\tc.outbox.list",
+					Replace: "\tr.state = settling\n\tkept := make([]byte, 256<<10)\n\tfor i := range kept {\n\t\tkept[i] = 1\n" +
+						"\t}\n\tc.outbox.kept = append(c.outbox.kept, kept)\n\tc.outbox.list"},
+			},
+			Check: tortureServers("little-memory"),
+		},
+		{
 			Name: "storm-is-the-end", Bug: "a worker whose connection breaks does not try again",
 			Edits: []overlay.Edit{{File: "worker/fetcher.go", Search: "\t\t\tc.e.setHealth(c, Reconnecting, " +
 				"err)\n\t\t\tdelay.sleep(ctx)\n", Replace: "\t\t\t<-ctx.Done()\n"}},

@@ -31,6 +31,9 @@ func TestRedisTorture(t *testing.T) {
 			NoDuplicates: true, Schedule: "at 0s slow consumer all with 6s for 1h; at 500ms throttle-cpu consumer all with " +
 				"0.1 for 5s",
 		}},
+		"little-memory": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
+			Setup: setupLittleMemory, Schedule: "at 0s fail consumer all with 0.2 for 1h",
+		}},
 		"storm": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
 			Setup: setupManyClients, Clients: 60, Schedule: "at 3s cut consumer all for 300ms",
 		}},
