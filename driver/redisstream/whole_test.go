@@ -111,6 +111,19 @@ func TestWholeClaimWithoutALeaseComesAgain(t *testing.T) {
 	}
 }
 
+// A program of before that looks often would end every lease that is given to a claim that it cannot read before its
+// owner looks: such a claim is noted one by one, which both can read.
+func TestWholeClaimWithoutALeaseIsSpread(t *testing.T) {
+	w := newWhole(t, 20)
+	w.take(w.s, 20)
+	w.ok(w.c.Del(w.ctx(), w.part("g:default:lease")).Err())
+	w.until("what was whole is spread", func() bool { return w.whole() == 0 })
+	for _, d := range w.take(w.s, 20) {
+		w.settle(w.s, driver.Ack, d)
+	}
+	w.sound()
+}
+
 // Beside messages of which more is to be noted nothing is noted whole, since nothing of it could be acknowledged so.
 func TestNothingIsWholeBesideOthers(t *testing.T) {
 	for _, n := range []int{10, 40} { // read by the script, and by the owner

@@ -65,8 +65,9 @@ for _, m in ipairs(call('ZRANGE', of(g, 'members'), 0, -1)) do
 end
 if whole then
   call('HSET', of(g, 'group'), 'whole', 1)
-  for _, token in ipairs(call('HKEYS', of(g, 'bulk'))) do -- a program of before may have ended the lease of a claim that it cannot read
-    if string.sub(token, 1, 1) ~= '@' and not call('ZSCORE', of(g, 'lease'), token) then timer(of(g, 'lease'), now, token) end
+  -- A program of before may have ended the lease of a claim that it cannot read, and would end another one, too.
+  for _, token in ipairs(call('HKEYS', of(g, 'bulk'))) do
+    if string.sub(token, 1, 1) ~= '@' and not call('ZSCORE', of(g, 'lease'), token) then one_by_one(g) end
   end
 elseif call('HDEL', of(g, 'group'), 'whole') == 1 then
   one_by_one(g)

@@ -67,6 +67,12 @@ func redisStreamMutants() []Mutant {
 			Check: ofStreams("TestWholeClaimWithoutALeaseComesAgain"),
 		},
 		{
+			Name: "whole-lease-ended-again", Bug: "an older program that looks often ends the lease of a claim again and again",
+			Edits: lua("own", "not call('ZSCORE', of(g, 'lease'), token) then one_by_one(g) end",
+				"not call('ZSCORE', of(g, 'lease'), token) then timer(of(g, 'lease'), now, token) end"),
+			Check: ofStreams("TestWholeClaimWithoutALeaseIsSpread"),
+		},
+		{
 			Name: "outcome-overtakes", Bug: "an outcome stands although one of its key before it, in the same call, was refused",
 			Edits: []overlay.Edit{{File: "driver/redisstream/settle.go",
 				Search: "errs[i] = behind.Refuse(ss[i].Delivery)\n\t\t\t\treturn", Replace: "return"}},
