@@ -35,7 +35,7 @@ func TestOnEveryBroker(t *testing.T) {
 	t.Parallel()
 	urls := brokers(t)
 	urls["kafka"] = "kafka://" + kafkatest.Single(t).Addrs()[0] + "/?namespace=s" + strings.ToLower(rand.Text()) +
-		".&partitions=2&internal_partitions=1"
+		".&partitions=2&internal_partitions=1&transactions=true" // without them a tick may fire again
 	for name, url := range urls {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,7 @@ export function watch(page: Page): Watched {
 }
 
 /** patience is how long something that is waited for may take, in milliseconds. A machine that is busy with something else may be given more. */
-export const patience = Number(process.env["FERRY_CONSOLE_PATIENCE"] ?? 30_000);
+export const patience = Number(process.env["FERRY_CONSOLE_PATIENCE"] ?? 60_000);
 
 /** everything: also what takes long, or a quiet machine. */
 export const everything = Boolean(process.env["FERRY_CONSOLE_ALL"]);

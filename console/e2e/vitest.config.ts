@@ -9,9 +9,9 @@ class Order extends BaseSequencer {
   }
 }
 
-// One file after the other in one process: they share a server, a browser and who is logged in. What is waited for has 30 s each, or as
+// One file after the other in one process: they share a server, a browser and who is logged in. What is waited for has 60 s each, or as
 // FERRY_CONSOLE_PATIENCE says; a test has many of them.
-const patience = Number(process.env["FERRY_CONSOLE_PATIENCE"] ?? 30_000);
+const patience = Number(process.env["FERRY_CONSOLE_PATIENCE"] ?? 60_000);
 
 export default defineConfig({
   test: {

@@ -28,7 +28,7 @@ func runOnce(t *testing.T, o Options) *checker.Report {
 	t.Helper()
 	o.Dir, o.Bin = keptOnFailure(t), built(t)
 	o.Fault.Name = cmp.Or(o.Fault.Name, "smoke")
-	o.Seed, o.Rate, o.RedeliverIn, o.RecoverIn, o.Drain = 1, 200, 20*time.Second, 20*time.Second, 30*time.Second
+	o.Seed, o.Rate, o.RedeliverIn, o.RecoverIn, o.Drain = 1, 200, 20*time.Second, 20*time.Second, 2*time.Minute
 	o.Lease = cmp.Or(o.Lease, 4*time.Second)
 	r, err := Run(t.Context(), o)
 	if err != nil {
