@@ -15,10 +15,15 @@ import (
 // What it costs the server that leases run out is proportional to what was in them, although extensions have split them
 // and others hold much: 4 times as many messages may cost 4 times as much, not 16.
 func TestLostLeasesCostWhatWasInThem(t *testing.T) {
-	few, many := costOfLosing(t, 500), costOfLosing(t, 2000)
-	t.Logf("losing 500 took %v of the server, losing 2,000 %v", few, many)
-	if many > 9*few {
-		t.Errorf("losing 500 took %v of the server, losing 2,000 %v", few, many)
+	for try := 1; ; try++ { // who shares its processor needs more of it, by chance
+		few, many := costOfLosing(t, 500), costOfLosing(t, 2000)
+		t.Logf("losing 500 took %v of the server, losing 2,000 %v", few, many)
+		if many <= 9*few {
+			return
+		}
+		if try == 3 {
+			t.Fatal("that is too much, three times in a row")
+		}
 	}
 }
 
