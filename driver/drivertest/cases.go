@@ -76,6 +76,7 @@ func Cases() []Case {
 		{"order/run is one claim", runIsOneClaim},
 		{"order/run stays together", runStaysTogether},
 		{"order/retry in a run returns the tail", retryInARunReturnsTheTail},
+		{"order/retry behind a death returns the tail", retryBehindADeathReturnsTheTail},
 		{"order/retry of a run blocks its tail", retryOfARunBlocksItsTail},
 		{"order/release of a run returns the tail", releaseOfARunReturnsTheTail},
 		{"order/head keeps its place", headKeepsItsPlace},

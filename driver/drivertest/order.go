@@ -279,6 +279,27 @@ func retryInARunReturnsTheTail(t *T) {
 	s.ack(again...)
 }
 
+// retryBehindADeathReturnsTheTail: in one call, too, nothing of a key is returned by itself behind an outcome that
+// returns it.
+func retryBehindADeathReturnsTheTail(t *T) {
+	s := t.subscribe(driver.SubscribeOptions{MaxRun: 4})
+	t.putKeyed("k", numbered("a", 4)...)
+	ds := s.expect("a1", "a2", "a3", "a4")
+	errs := s.errs(driver.Settlement{Delivery: ds[0], Outcome: driver.Dead, Failure: failure("no use")},
+		driver.Settlement{Delivery: ds[1], Outcome: driver.Retry, Failure: failure("try again")},
+		driver.Settlement{Delivery: ds[2], Outcome: driver.Ack},
+		driver.Settlement{Delivery: ds[3], Outcome: driver.Release})
+	t.ok(errs[0], "death of the head")
+	t.ok(errs[1], "Retry behind it")
+	t.wantErr(errs[2], driver.ErrLeaseLost, "Ack behind the retry, in the same call")
+	t.wantErr(errs[3], driver.ErrLeaseLost, "Release behind the retry, in the same call")
+	again := s.expect("a2", "a3", "a4")
+	t.counted(again[0], 2, 1, driver.CauseRetry)
+	t.counted(again[1], 1, 1, driver.CauseFirst)
+	t.counted(again[2], 1, 1, driver.CauseFirst)
+	s.ack(again...)
+}
+
 // uncounted demands a redelivery that counted neither an attempt nor a delivery, and says why it happened.
 func (t *T) uncounted(d *driver.Delivery) {
 	t.Helper()
