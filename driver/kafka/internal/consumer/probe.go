@@ -2,8 +2,6 @@ package consumer
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -33,17 +31,8 @@ func (x Probe) Ready() int {
 	return x.m.counts[ready]
 }
 
-// CommitDirty does what is done every 200 ms, after what is under way.
-func (x Probe) CommitDirty(ctx context.Context) error {
-	x.m.mu.Lock()
-	ps := slices.Collect(maps.Values(x.m.parts))
-	x.m.mu.Unlock()
-	for _, p := range ps {
-		p.commits.Lock()
-		p.commits.Unlock() //nolint:staticcheck // it was waited for
-	}
-	return x.m.commitDirty(ctx)
-}
+// CommitDirty does what is done every 200 ms.
+func (x Probe) CommitDirty(ctx context.Context) error { return x.m.commitDirty(ctx) }
 
 // Done is up to which offset everything is settled, or in the retry log, over all partitions.
 func (x Probe) Done() (sum int64) {
