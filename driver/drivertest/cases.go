@@ -270,6 +270,7 @@ func Cases() []Case {
 		{"reset/to time", resetToTime},
 		{"reset/to ref", resetToRef},
 		{"reset/to end", resetToEnd},
+		{"reset/leaves what waits", resetLeavesWhatWaits},
 		{"reset/keeps key order", resetKeepsKeyOrder},
 		{"reset/leaves out what expired", resetLeavesOutWhatExpired},
 		{"reset/expires what it replays", resetExpiresWhatItReplays},

@@ -77,6 +77,22 @@ func resetToEnd(t *T) {
 	t.subscribe(driver.SubscribeOptions{}).expect("c")
 }
 
+// resetLeavesWhatWaits: what is ready is skipped, and nothing else.
+func resetLeavesWhatWaits(t *T) {
+	if t.Caps.History == driver.HistoryNone {
+		t.Skip("no history")
+	}
+	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
+	s := t.subscribe(driver.SubscribeOptions{})
+	t.put("retried", "parked", "ready")
+	ds := s.expect("retried", "parked")
+	s.retry(ds[0], time.Hour)
+	s.park(ds[1], time.Hour)
+	s.leave()
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromEnd}}, driver.ResetReport{Skipped: 1})
+	t.counts(0, 0, 2, 0)
+}
+
 // handledWithTTL settles a message with this TTL, and one without, in a topic that keeps them.
 func (t *T) handledWithTTL(d time.Duration) {
 	t.Helper()

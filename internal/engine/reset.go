@@ -145,7 +145,7 @@ func (g *group) resetOne(e *entry, behind, dryRun bool, report *driver.ResetRepo
 		if !dryRun {
 			g.replay(e, it, now)
 		}
-	case !behind && it != nil && (it.state == ready || it.state == waiting):
+	case !behind && it != nil && it.state == ready:
 		report.Skipped++
 		if !dryRun {
 			g.stats.Cancelled++
