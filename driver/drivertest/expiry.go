@@ -64,6 +64,22 @@ func expiredToTheDeadLetters(t *T) {
 	s.idle()
 }
 
+// expiryIsNoAttempt: the history of what expired while it waited has its failures, and nothing else.
+func expiryIsNoAttempt(t *T) {
+	t.configure(topic, driver.TopicConfig{ExpiredDead: true})
+	s := t.subscribe(driver.SubscribeOptions{})
+	end := time.Now().Add(3 * unit)
+	t.publish(t.msg("a", ttl(3*unit)))
+	d := s.one()
+	t.before(end, func() { s.retry(d, time.Hour) })
+	t.until("the message dies", func() bool { return len(t.browse(driver.StateDead)) == 1 })
+	dl := t.deadLetter()
+	if dl.Reason != driver.ReasonExpired || dl.Attempts != 1 || len(dl.History) != 1 {
+		t.Errorf("died of %s after %d attempts, history %+v; want expired with the failure of its only attempt", dl.Reason,
+			dl.Attempts, dl.History)
+	}
+}
+
 func runningDeliveryMayFinish(t *T) {
 	s := t.consumer()
 	t.publish(t.msg("a", ttl(3*unit))) // long enough to be claimed

@@ -93,6 +93,25 @@ func resetLeavesWhatWaits(t *T) {
 	t.counts(0, 0, 2, 0)
 }
 
+// resetToBeforeAll: a position may be earlier than what a backend can say, and so may the begin of what is kept.
+func resetToBeforeAll(t *T) {
+	if t.Caps.History == driver.HistoryNone {
+		t.Skip("no history")
+	}
+	t.configure(topic, driver.TopicConfig{Keep: 100 * 365 * 24 * time.Hour})
+	s := t.subscribe(driver.SubscribeOptions{})
+	t.put("a")
+	s.ack(s.one())
+	s.leave()
+	positions := []driver.Position{{From: driver.FromBegin}}
+	for _, at := range []time.Time{time.UnixMilli(-1), time.UnixMilli(-2), time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		positions = append(positions, driver.Position{From: driver.FromTime, Time: at})
+	}
+	for _, p := range positions {
+		t.reset(driver.ResetOptions{To: p, DryRun: true}, driver.ResetReport{Replayed: 1})
+	}
+}
+
 // handledWithTTL settles a message with this TTL, and one without, in a topic that keeps them.
 func (t *T) handledWithTTL(d time.Duration) {
 	t.Helper()

@@ -40,14 +40,14 @@ func (m *member) deadRecord(it *Item, last driver.Failure, instance string) *kgo
 		last.At = time.Now().UTC()
 	}
 	dl := &driver.DeadLetter{
-		Message: it.Msg, History: driver.AppendFailure(it.history, last), Attempts: it.attempts + 1, Deliveries: it.lost + 1,
-		Rounds: it.rounds,
+		Message: it.Msg, History: it.history, Attempts: it.attempts, Deliveries: it.lost + 1, Rounds: it.rounds,
 		Origin: driver.Origin{Topic: m.topic.Name, Group: m.group, Ref: it.Ref, Instance: instance},
 	}
-	if last.Reason == driver.ReasonExpired {
-		dl.Attempts = it.attempts
+	if instance != "" { // otherwise nobody held it: it expired, which is no attempt
+		dl.History, dl.Attempts = driver.AppendFailure(it.history, last), it.attempts+1
+		last = dl.History[len(dl.History)-1]
 	}
-	dl.Bury(dl.History[len(dl.History)-1])
+	dl.Bury(last)
 	return &kgo.Record{Topic: m.d.cluster.DeadTopic(m.topic.Name),
 		Partition: record.PartitionOf(record.DeadName(m.group, it.Msg.ID), m.d.cluster.Settings.InternalPartitions),
 		Key:       []byte(record.DeadKey(m.group, it.Msg.ID, it.rounds)),

@@ -325,7 +325,8 @@ func (d *Registry) Position(ctx context.Context, t *TopicState, p driver.Positio
 			at = r.Timestamp
 		}
 		offsets, err := d.cluster.Offsets(ctx, func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
-			return d.cluster.Admin.ListOffsetsAfterMilli(ctx, at.UnixMilli(), topics...)
+			// Kafka knows no time before 1970: numbers below zero have other meanings, such as the end.
+			return d.cluster.Admin.ListOffsetsAfterMilli(ctx, max(0, at.UnixMilli()), topics...)
 		}, name)
 		if err == nil && p.From == driver.FromRef {
 			offsets[p.Ref.Partition] = int64(p.Ref.Pos) - 1
