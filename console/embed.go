@@ -5,6 +5,7 @@ package console
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"embed"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -27,9 +29,10 @@ var reserved = []string{"api", "admin", "v1", "metrics", "assets"}
 
 // handler serves the files of a build.
 type handler struct {
-	files fs.FS
-	index []byte
-	nonce func(context.Context) string
+	files  fs.FS
+	index  []byte
+	zipped map[string]func() []byte // by name, those that are worth it
+	nonce  func(context.Context) string
 }
 
 // Handler serves the console. The function returns the nonce that the policy of a request names (server.Nonce): the
@@ -47,7 +50,36 @@ func newHandler(files fs.FS, nonce func(context.Context) string) (http.Handler, 
 	if err != nil {
 		return nil, fmt.Errorf("the console is not built (make console): %w", err)
 	}
-	return &handler{files: files, index: index, nonce: nonce}, nil
+	zipped, err := zippable(files)
+	if err != nil {
+		return nil, err
+	}
+	return &handler{files: files, index: index, zipped: zipped, nonce: nonce}, nil
+}
+
+// zippable are the scripts and styles of a build, each compressed when a browser first asks for it.
+func zippable(files fs.FS) (map[string]func() []byte, error) {
+	names, err := fs.Glob(files, "assets/*.*s") // .js and .css
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]func() []byte, len(names))
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = sync.OnceValue(func() []byte { return zip(data) })
+	}
+	return all, nil
+}
+
+func zip(data []byte) []byte {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, _ = z.Write(data) // a buffer takes everything
+	_ = z.Close()
+	return out.Bytes()
 }
 
 // ServeHTTP answers with a file of the build, or with the page, whose script knows the path.
@@ -70,10 +102,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // file answers with a file. Those in assets have a hash of their content in their names, so that browsers may keep
-// them.
+// them. The page has a nonce and is small: it is not compressed.
 func (h *handler) file(w http.ResponseWriter, r *http.Request, name string, data []byte) {
 	if strings.HasPrefix(name, "assets/") {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	if zipped, ok := h.zipped[name]; ok {
+		w.Header().Set("Vary", "Accept-Encoding")
+		if takesGzip(r) {
+			w.Header().Set("Content-Encoding", "gzip")
+			data = zipped()
+		}
 	}
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
 }
@@ -83,6 +122,17 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	page := bytes.ReplaceAll(h.index, []byte(noncePlace), []byte(h.nonce(r.Context())))
 	http.ServeContent(w, r, "index.html", time.Time{}, bytes.NewReader(page))
+}
+
+// takesGzip reports whether a browser says so: by name, and not with the weight that refuses it.
+func takesGzip(r *http.Request) bool {
+	for _, encoding := range strings.Split(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		name, weight, _ := strings.Cut(strings.ReplaceAll(encoding, " ", ""), ";")
+		if strings.EqualFold(name, "gzip") {
+			return strings.Trim(strings.TrimPrefix(weight, "q="), "0.") != "" || weight == ""
+		}
+	}
+	return false
 }
 
 func isReserved(name string) bool {
