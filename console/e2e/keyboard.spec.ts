@@ -85,7 +85,7 @@ test("dead letters are replayed by a filter", async () => {
   await page.getByText("2 dead letters").waitFor();
   await press(page.getByRole("button", { name: "Retry" }));
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("2 would be done, 0 skipped").waitFor();
+  await dialog.getByText("2 would be retried, 0 skipped").waitFor();
   await tabTo(dialog.getByLabel(/^Type/));
   await page.keyboard.type("2");
   await page.keyboard.press("Enter");

@@ -85,7 +85,7 @@ test("a thousand dead letters are replayed by filter: counted, confirmed, follow
   expect(new URL(page.url()).searchParams.get("topic")).toBe("failed");
   await page.getByRole("button", { name: "Retry" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("1,000 would be done, 0 skipped").waitFor();
+  await dialog.getByText("1,000 would be retried, 0 skipped").waitFor();
   await accessible(page, "bulk");
   await shoot(page, "bulk-light");
   const retry = dialog.getByRole("button", { name: "Retry" });

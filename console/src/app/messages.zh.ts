@@ -1,7 +1,7 @@
 import type { en } from "./messages.en";
 
 export const zh: Record<keyof typeof en, string> = {
-  skip: "跳到正文",
+  skip: "跳到主要内容",
   navigation: "导航",
   menu: "菜单",
   pause: "暂停更新",
@@ -9,12 +9,12 @@ export const zh: Record<keyof typeof en, string> = {
   live: "实时",
   paused: "已暂停",
   help: "快捷键",
-  palette: "跳转到任意位置",
+  palette: "快速跳转",
   paletteNone: "没有匹配项。",
   screen: "页面",
   topic: "主题",
   action: "操作",
-  theme: "外观",
+  theme: "配色",
   system: "跟随系统",
   light: "浅色",
   dark: "深色",

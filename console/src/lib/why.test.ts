@@ -18,3 +18,8 @@ test("a group whose messages are ready and nobody takes is held back", () => {
   expect(whyGroup(topic, { ...group, oldest: "1m0s", consumers: 0 }).state).toBe("noConsumer");
   expect(whyGroup(topic, { ...group, oldest: "1m0s", paused: true }).state).toBe("paused");
 });
+
+test("a topic of which nobody consumes a group says how much waits in that one", () => {
+  const alone = { ...group, group: "late", ready: 3, consumers: 0 };
+  expect(whyTopic({ ...topic, ready: 5, groups: [group, alone] })).toMatchObject({ state: "noConsumer", values: { ready: 3 } });
+});

@@ -6,7 +6,7 @@ import { seconds } from "./duration";
 export interface Why {
   state: "paused" | "noGroup" | "noConsumer" | "busy" | "stuck" | "retrying" | "delayed" | "held" | "idle";
   tone: Tone;
-  values: { ready: number; running: number; waiting: number; delayed: number; held: number; groups: number };
+  values: { ready: number; running: number; waiting: number; delayed: number; held: number };
 }
 
 /** whyTopic finds what a topic does, or why nothing happens. */
@@ -18,11 +18,11 @@ export function whyTopic(topic: Schemas["Topic"]): Why {
     waiting: topic.waiting,
     delayed: topic.delayed,
     held: topic.held,
-    groups: groups.filter((g) => g.ready > 0 && g.consumers === 0 && !g.paused).length,
   };
+  const alone = groups.filter((g) => g.ready > 0 && g.consumers === 0 && !g.paused);
   if (topic.paused) return { state: "paused", tone: "paused", values };
   if (groups.length === 0) return { state: "noGroup", tone: "warn", values };
-  if (values.groups > 0) return { state: "noConsumer", tone: "warn", values };
+  if (alone.length > 0) return { state: "noConsumer", tone: "warn", values: { ...values, ready: alone.reduce((sum, g) => sum + g.ready, 0) } };
   return calm(values, isStuck(topic));
 }
 
@@ -34,7 +34,6 @@ export function whyGroup(topic: Schemas["Topic"], group: Schemas["Group"]): Why 
     waiting: group.waiting,
     delayed: topic.delayed,
     held: 0,
-    groups: 1,
   };
   if (topic.paused || group.paused) return { state: "paused", tone: "paused", values };
   if (group.consumers === 0 && group.ready + group.waiting > 0) return { state: "noConsumer", tone: "warn", values };

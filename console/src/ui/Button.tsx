@@ -16,7 +16,7 @@ export function Button({ look = "plain", className = "", type = "button", ...res
   return (
     <button
       type={type}
-      className={`inline-flex min-h-7 items-center justify-center gap-1.5 rounded border px-2.5 py-0.5 whitespace-nowrap disabled:opacity-50 ${looks[look]} ${className}`}
+      className={`inline-flex min-h-8 items-center justify-center gap-1.5 rounded border px-2.5 py-0.5 whitespace-nowrap disabled:opacity-50 ${looks[look]} ${className}`}
       {...rest}
     />
   );

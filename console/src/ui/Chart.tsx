@@ -1,3 +1,4 @@
+import { ChartLine, Table2 } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import { regionOf, useFormat } from "@/i18n/format";
@@ -27,6 +28,8 @@ interface Props {
 export function Chart({ label, times, lines, format }: Props) {
   const t = useText(messages);
   const [table, setTable] = useState(false);
+  const other = t(table ? "chart.chart" : "chart.table");
+  const Icon = table ? ChartLine : Table2;
   if (times.length < 2) return <p className="py-8 text-center text-muted">{t("chart.none")}</p>;
   return (
     <figure aria-label={label}>
@@ -40,8 +43,8 @@ export function Chart({ label, times, lines, format }: Props) {
             </span>
           ))}
         </div>
-        <Button look="bare" className="shrink-0" onClick={() => setTable(!table)}>
-          {table ? t("chart.chart") : t("chart.table")}
+        <Button look="bare" className="shrink-0" aria-label={other} title={other} onClick={() => setTable(!table)}>
+          <Icon aria-hidden className="size-4" />
         </Button>
       </figcaption>
     </figure>

@@ -7,7 +7,7 @@ export function Input({ label, className = "", ...rest }: ComponentProps<"input"
   return (
     <label className={`flex min-w-0 flex-col ${className}`}>
       {label}
-      <input className={`w-full font-mono ${look}`} autoComplete="off" spellCheck={false} {...rest} />
+      <input className={`h-8 w-full font-mono ${look}`} autoComplete="off" spellCheck={false} {...rest} />
     </label>
   );
 }
@@ -24,7 +24,7 @@ interface SelectProps {
 /** Select is one of a few choices. */
 export function Select({ label, value, choices, onChange, bare = false }: SelectProps) {
   const select = (
-    <select aria-label={bare ? label : undefined} className={`max-w-full py-1.5 ${look}`} value={value} onChange={(e) => onChange(e.target.value)}>
+    <select aria-label={bare ? label : undefined} className={`h-8 max-w-full ${look}`} value={value} onChange={(e) => onChange(e.target.value)}>
       {choices.map((c) => (
         <option key={c.value} value={c.value}>
           {c.label}

@@ -41,14 +41,18 @@ export const Row = memo(function Row<T>({ of: { id, row }, index, columns, gone,
       className="border-t border-line focus:bg-raised data-gone:text-muted data-gone:line-through"
       style={ofRow}
     >
-      {columns.map((column) => (
-        <td
-          key={column.id === actions ? id : column.id}
-          className={`px-2 first:pl-3 last:pr-3 ${align(column)} ${column.id === actions ? `bg-surface whitespace-nowrap ${atTheEnd}` : "max-w-80 truncate 2xl:max-w-[36rem]"}`}
-        >
-          {column.cell(row)}
-        </td>
-      ))}
+      {columns.map((column) => {
+        const shown = column.cell(row);
+        return (
+          <td
+            key={column.id === actions ? id : column.id}
+            title={typeof shown === "string" ? shown : undefined} // what is too long is cut
+            className={`px-2 first:pl-3 last:pr-3 ${align(column)} ${column.id === actions ? `bg-surface whitespace-nowrap *:-ml-2 ${atTheEnd}` : "max-w-80 truncate 2xl:max-w-[36rem]"}`}
+          >
+            {shown}
+          </td>
+        );
+      })}
     </tr>
   );
 }) as <T>(props: RowProps<T>) => ReactNode;

@@ -43,7 +43,7 @@ export function SearchBox({ value, onSearch, placeholder, error }: Props) {
         <input
           data-search
           type="search"
-          className="w-full rounded border border-line bg-surface py-1 pr-2 pl-8 font-mono"
+          className="h-8 w-full rounded border border-line bg-surface pr-2 pl-8 font-mono"
           aria-label={t("search")}
           aria-invalid={error !== undefined}
           aria-describedby={error ? id : undefined}

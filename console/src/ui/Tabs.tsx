@@ -1,5 +1,5 @@
 import { Tabs as Radix } from "radix-ui";
-import type { ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 
 export interface Tab {
   value: string;
@@ -10,9 +10,13 @@ export interface Tab {
 
 /** Tabs are the parts of a screen. Which one is open belongs in the URL. */
 export function Tabs({ tabs, value, onChange }: { tabs: Tab[]; value: string; onChange: (value: string) => void }) {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    void list.current?.querySelector("[data-state=active]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); // a phone has no room for all
+  }, [value]);
   return (
     <Radix.Root value={value} onValueChange={onChange}>
-      <Radix.List className="flex gap-1 overflow-x-auto border-b border-line">
+      <Radix.List ref={list} className="flex gap-1 overflow-x-auto border-b border-line">
         {tabs.map((tab) => (
           <Radix.Trigger
             key={tab.value}

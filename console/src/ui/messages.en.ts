@@ -23,7 +23,7 @@ export const en = {
   "gone.text": "It is tried again by itself.",
   "other.title": "That did not work",
   "other.text": "The log of the server says more under the request id.",
-  "chart.summary": "{name}: now {last}, at most {peak}",
+  "chart.summary": "{name}: now {last}, peak {peak}",
   "chart.none": "No figures yet. They come while the server watches.",
   "chart.table": "As a table",
   "chart.chart": "As a chart",

@@ -78,7 +78,7 @@ function Pages({ pages, state, filtered, onClear }: { pages: Page[]; state: Stat
   }
   if (rows.length === 0) {
     return (
-      <EmptyState title={t("none")}>
+      <EmptyState title={t(state === "dead" ? "noDead" : state === "delayed" ? "noDelayed" : "none")}>
         <p>{t(state === "dead" ? "noneDead" : state === "delayed" ? "noneDelayed" : "noneText")}</p>
       </EmptyState>
     );

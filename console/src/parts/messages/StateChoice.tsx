@@ -8,7 +8,7 @@ export function StateChoice({ value, onChange }: { value: State | undefined; onC
   return (
     <select
       aria-label={t("state")}
-      className="self-start rounded border border-line bg-surface px-1 py-1"
+      className="h-8 self-start rounded border border-line bg-surface px-1"
       value={value ?? ""}
       onChange={(e) => onChange(states.find((s) => s === e.target.value))}
     >

@@ -14,7 +14,7 @@ export function TopicChoice({ topics, value, onChange }: Props) {
   return (
     <select
       aria-label={t("topic")}
-      className="max-w-60 rounded border border-line bg-surface px-1 py-1"
+      className="h-8 max-w-60 rounded border border-line bg-surface px-1"
       value={value ?? ""}
       onChange={(e) => onChange(e.target.value || undefined)}
     >

@@ -27,6 +27,8 @@ export const en = {
   anyState: "Any state",
   died: "Died",
   noneText: "What is done is gone at once, unless the topic keeps settled messages for some time.",
+  noDead: "No dead letters",
+  noDelayed: "Nothing is delayed",
   noneDead: "A message lands here after its last failed attempt, or when a handler gives it up.",
   noneDelayed: "A message that is published with a delay waits here until it is due.",
 } as const;

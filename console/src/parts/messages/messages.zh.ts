@@ -27,8 +27,10 @@ export const zh: Record<keyof typeof en, string> = {
   topic: "主题",
   everyTopic: "所有主题",
   anyState: "任意状态",
-  died: "死亡时间",
-  noneText: "处理完成的消息会立即消失，除非主题保留已完成的消息。",
+  died: "成为死信时间",
+  noneText: "处理完成的消息立即移除，除非主题保留已完成的消息。",
+  noDead: "没有死信",
+  noDelayed: "没有延迟消息",
   noneDead: "消息在最后一次尝试失败后，或被处理函数放弃时，会进入这里。",
   noneDelayed: "延迟发布的消息会在这里等到到期。",
 };

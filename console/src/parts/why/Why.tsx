@@ -15,5 +15,6 @@ export function WhyBadge({ why }: { why: Why }) {
 /** WhySentence says why it is so. */
 export function WhySentence({ why }: { why: Why }) {
   const t = useText(messages);
-  return <span>{t(`${why.state}.text`, why.values)}</span>;
+  const said = t(`${why.state}.text`, why.values);
+  return <span title={said}>{said}</span>; // a table cuts it
 }

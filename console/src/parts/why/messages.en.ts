@@ -10,7 +10,7 @@ export const en = {
   idle: "Idle",
   "paused.text": "It is paused. {ready} ready {ready|message waits|messages wait} until it is resumed.",
   "noGroup.text": "It has no group: nobody consumes it.",
-  "noConsumer.text": "Nothing consumes {groups} {groups|group|groups} in which messages wait: {ready} ready. Check that a worker runs, and on this broker.",
+  "noConsumer.text": "{ready} ready, and nothing consumes {ready|it|them}. Check that a worker runs, and on this broker.",
   "busy.text": "{ready} ready, {running} being handled.",
   "stuck.text": "{ready} ready, and consumers hold none: they may be quiet, limited, or behind an open breaker.",
   "retrying.text": "Nothing is ready: {waiting} {waiting|message waits|messages wait} for a retry.",

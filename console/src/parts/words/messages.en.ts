@@ -23,9 +23,9 @@ export const en = {
   "priority.urgent": "urgent",
   "order.strict": "strict",
   "order.relaxed": "relaxed",
-  "durability.memory": "nothing: it lies in memory",
-  "durability.written": "a crash of the process",
-  "durability.synced": "a power loss",
+  "durability.memory": "in memory only",
+  "durability.written": "survives a crash of the process",
+  "durability.synced": "survives a power loss",
   "counts.exact": "exact",
   "counts.estimate": "estimated",
 } as const;

@@ -2,8 +2,8 @@ import type { en } from "./messages.en";
 
 export const zh: Record<keyof typeof en, string> = {
   "reason.max_attempts": "所有尝试均失败",
-  "reason.max_deliveries": "工作进程多次带着它丢失",
-  "reason.fatal": "处理函数认定它永远不会成功",
+  "reason.max_deliveries": "处理它的工作进程多次失联",
+  "reason.fatal": "处理函数判定无法成功",
   "reason.timeout": "处理超时",
   "reason.panic": "处理函数崩溃",
   "reason.expired": "处理前已过期",
@@ -16,7 +16,7 @@ export const zh: Record<keyof typeof en, string> = {
   "reason.overload": "过载",
   "reason.rejected": "处理函数拒绝",
   "recovery.retry": "自动重试",
-  "recovery.deploy": "随下个版本自动重试",
+  "recovery.deploy": "程序更新版本后自动重试",
   "recovery.review": "等待人工处理",
   "recovery.given_up": "不再尝试",
   "priority.low": "低",
@@ -26,8 +26,8 @@ export const zh: Record<keyof typeof en, string> = {
   "order.strict": "严格",
   "order.relaxed": "宽松",
   "durability.memory": "仅在内存中",
-  "durability.written": "进程崩溃",
-  "durability.synced": "断电",
+  "durability.written": "进程崩溃不丢失",
+  "durability.synced": "断电不丢失",
   "counts.exact": "精确",
   "counts.estimate": "估计",
 };

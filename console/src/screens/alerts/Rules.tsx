@@ -112,7 +112,7 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, open: (r: Rule) => void,
     { id: "when", header: t("when"), cell: (row) => <code>{row.when}</code> },
     { id: "threshold", header: t("threshold"), cell: (r) => r.threshold !== undefined && f.rate(r.threshold), right: true },
     { id: "for", header: t("for"), cell: (r) => r.for && f.duration(r.for), right: true },
-    { id: "channels", header: t("channels"), cell: (row) => row.channels?.join(", ") },
+    { id: "channels", header: t("channels"), cell: (row) => (row.channels?.length ? row.channels.join(", ") : t("everyChannel")) },
     { id: "kept", header: t("from"), cell: (row) => t(row.kept ? "kept" : "configured") },
   ];
 }

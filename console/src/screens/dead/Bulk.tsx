@@ -35,7 +35,7 @@ export function Bulk({ selection, matched }: { selection: Selection; matched: nu
             key={format}
             href={address("/api/v1/dead/export", { query: { ...selection, format } })}
             download={`dead.${format}`}
-            className="inline-flex min-h-7 items-center gap-1.5 rounded border border-line bg-surface px-2.5 py-0.5 hover:bg-raised"
+            className="inline-flex min-h-8 items-center gap-1.5 rounded border border-line bg-surface px-2.5 py-0.5 hover:bg-raised"
           >
             <Download aria-hidden className="size-4" />
             {t(format)}
@@ -125,7 +125,7 @@ function BulkDialog({ act, selection, onClose }: { act: Act; selection: Selectio
         {problem && <Refused problem={problem} />}
         {fresh ? (
           <div role="status">
-            <p className="font-medium">{t("would", { done: result.done ?? 0, skipped: result.skipped ?? 0 })}</p>
+            <p className="font-medium">{t(`${act}Would`, { done: result.done ?? 0, skipped: result.skipped ?? 0 })}</p>
             <Reasons of={result} />
             <Failure of={result} />
           </div>

@@ -95,7 +95,7 @@ function StateChoice() {
   return (
     <select
       aria-label={t("state")}
-      className="rounded border border-line bg-surface px-1 py-1"
+      className="h-8 rounded border border-line bg-surface px-1"
       value={state ?? ""}
       onChange={(e) => setFilter({ state: e.target.value === "invalid" ? "invalid" : undefined })}
     >

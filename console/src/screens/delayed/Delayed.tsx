@@ -1,5 +1,5 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { ask, type Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
 import { useFirstPage } from "@/api/query";
@@ -43,19 +43,20 @@ export function Delayed({ topics }: { topics: Schemas["Topic"][] }) {
     );
   }
   return (
-    <div className="flex flex-col gap-3">
+    <List topic={topic}>
       <Select
+        bare
         label={t("topic")}
         value={topic}
         choices={some.map((x) => ({ value: x.topic, label: t("topicCount", { topic: x.topic, count: f.compact(x.delayed) }) }))}
         onChange={(value) => setFilter({ topic: value })}
       />
-      <List topic={topic} />
-    </div>
+    </List>
   );
 }
 
-function List({ topic }: { topic: string }) {
+/** List has the choice of its topic beside what is searched for. */
+function List({ topic, children }: { topic: string; children: ReactNode }) {
   const t = useText(messages);
   const may = useMay();
   const [{ where = "" }, setFilter] = useFilter(route.useSearch());
@@ -65,8 +66,9 @@ function List({ topic }: { topic: string }) {
   const search = (value: string) => setFilter({ where: value || undefined });
   const rows = pages.data?.pages.flatMap((p) => p.messages ?? []) ?? [];
   return (
-    <>
+    <div className="flex flex-col gap-3">
       <div className="flex flex-wrap items-start gap-2">
+        {children}
         <SearchBox value={where} onSearch={search} placeholder={t("where")} error={wrong && { text: wrong.detail, column: columnOf(wrong.detail) }} />
         {may("operate", topic) && rows.length > 0 && !wrong && (
           <>
@@ -85,7 +87,7 @@ function List({ topic }: { topic: string }) {
         </Button>
       )}
       {all && <All act={all} topic={topic} where={where} onClose={() => setAll(undefined)} />}
-    </>
+    </div>
   );
 }
 

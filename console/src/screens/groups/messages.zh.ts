@@ -17,8 +17,8 @@ export const zh: Record<keyof typeof en, string> = {
   rising: "上升",
   falling: "下降",
   steady: "平稳",
-  never: "无法清空",
-  search: "主题或消费组名称的一部分",
+  never: "不会清空",
+  search: "按主题或消费组查找",
   none: "还没有消费组",
   noneText: "工作进程订阅主题时会创建消费组。Go 中用 worker.Handle；也可以在终端执行：",
   first: "只显示前 {count} 个主题的消费组。",
@@ -38,5 +38,5 @@ export const zh: Record<keyof typeof en, string> = {
   force: "仍然强制重置",
   count: "先统计",
   resets: "{count} 条消息会再次投递给 {group}。",
-  neverText: "按当前速度无法清空",
+  neverText: "按当前速度不会清空",
 };

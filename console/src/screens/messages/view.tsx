@@ -155,7 +155,7 @@ function Found({ found, topics, filtered, onClear, onRemove }: FoundProps) {
         </p>
         {faulty > 0 && <p>{t("faulty", { count: faulty })}</p>}
         {more}
-        {onRemove && (
+        {onRemove && rows.length > 0 && (
           <Button look="danger" className="ml-auto" onClick={onRemove}>
             <Trash2 aria-hidden className="size-4" />
             {t("removeAll")}
@@ -163,7 +163,7 @@ function Found({ found, topics, filtered, onClear, onRemove }: FoundProps) {
         )}
       </div>
       {found.error && <ErrorState problem={found.error} onAgain={() => void found.fetchNextPage()} />}
-      <MessageRows rows={rows} label={t("messages")} />
+      {rows.length > 0 && <MessageRows rows={rows} label={t("messages")} />}
     </>
   );
 }

@@ -54,7 +54,7 @@ export const en = {
   broker: "Broker",
   driver: "Driver",
   version: "Version",
-  durability: "A publish survives",
+  durability: "Durability",
   memory: "Memory",
   disk: "Disk",
   colon: ": ",

@@ -58,7 +58,7 @@ function columnsOf(t: Text<keyof typeof en>, f: Format, revoke: (x: Token) => vo
   return [
     { id: "name", header: t("name"), cell: (row) => <span className="font-medium">{row.name}</span> },
     { id: "rights", header: t("rights"), cell: (row) => row.scopes?.join(", ") },
-    { id: "topics", header: t("onTopics"), cell: (row) => row.topics?.join(", ") },
+    { id: "topics", header: t("onTopics"), cell: (row) => (row.topics?.length ? row.topics.join(", ") : t("onAll")) },
     { id: "by", header: t("by"), cell: (row) => row.by },
     { id: "created", header: t("created"), cell: (row) => f.time(row.created) },
     { id: "expires", header: t("expires"), cell: (row) => f.ago(row.expires) },

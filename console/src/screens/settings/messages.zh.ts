@@ -25,7 +25,7 @@ export const zh: Record<keyof typeof en, string> = {
   audit: "记录操作",
   yes: "是",
   no: "否",
-  theme: "主题",
+  theme: "配色",
   system: "跟随系统",
   light: "浅色",
   dark: "深色",

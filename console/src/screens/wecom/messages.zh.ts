@@ -1,7 +1,7 @@
 import type { en } from "./messages.en";
 
 export const zh: Record<keyof typeof en, string> = {
-  search: "账号或问题的一部分",
+  search: "按账号或问题查找",
   accounts: "客服账号",
   problems: "异常账号",
   pulls: "待拉取",

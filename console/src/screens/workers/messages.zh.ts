@@ -12,7 +12,7 @@ export const zh: Record<keyof typeof en, string> = {
   perSecond: "每秒",
   memory: "内存",
   beat: "最近心跳",
-  search: "名称或主机的一部分",
+  search: "按名称或主机查找",
   none: "还没有进程加入",
   noneText: "加入集群的工作进程会列在这里，并显示正在处理的消息。Go 程序：",
   gone: "{member} 已离开",
