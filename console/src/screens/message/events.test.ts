@@ -17,7 +17,7 @@ test("a dead message has its attempts, and the waits between them", () => {
 });
 
 test("attempts that are not kept are said, not hidden", () => {
-  const events = timeline({ topic: "t", state: "waiting", attempt: 12, published_at: at(0), due_at: at(60), history: [failure(11, 20), failure(12, 30)] });
+  const events = timeline({ topic: "t", state: "waiting", attempt: 13, published_at: at(0), due_at: at(60), history: [failure(11, 20), failure(12, 30)] });
   expect(events.map((e) => e.kind)).toEqual(["published", "lost", "failed", "failed", "waiting"]);
   expect(events[1]?.count).toBe(10);
 });
@@ -32,4 +32,18 @@ test("what is delayed is due, and nothing else happened", () => {
 test("a replay is between attempts that are counted from one again", () => {
   const events = timeline({ topic: "t", state: "dead", published_at: at(0), history: [failure(1, 3), failure(1, 15)], dead: { attempts: 1, died_at: at(15), reason: "error" } as never });
   expect(events.map((e) => e.kind)).toEqual(["published", "failed", "replayed", "failed", "dead"]);
+});
+
+test("a message that nobody has tried yet lacks no attempt", () => {
+  for (const state of ["ready", "inflight", "done"] as const) {
+    const kinds = timeline({ topic: "t", state, attempt: 1, published_at: at(0) }).map((e) => e.kind);
+    expect(kinds).toEqual(["published", state === "inflight" ? "running" : state]);
+  }
+  const retried = timeline({ topic: "t", state: "waiting", attempt: 2, published_at: at(0), due_at: at(9), history: [failure(1, 3)] });
+  expect(retried.map((e) => e.kind)).toEqual(["published", "failed", "waiting"]);
+});
+
+test("a letter that was replayed is on its way again, with what it died of before", () => {
+  const events = timeline({ topic: "t", state: "done", attempt: 1, published_at: at(0), settled_at: at(9), took: "1s", history: [failure(1, 3)] });
+  expect(events.map((e) => e.kind)).toEqual(["published", "failed", "replayed", "done"]);
 });

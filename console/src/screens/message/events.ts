@@ -15,19 +15,22 @@ export interface Event {
   count?: number;
 }
 
-/** timeline is what is known of a message in a group, oldest first. What is not kept any more is an event of its own. */
+/**
+ * timeline is what is known of a message in a group, oldest first. What is not kept any more is an event of its own. Attempts are counted from
+ * one again when a dead letter is replayed; when that was is not kept.
+ */
 export function timeline(m: Message): Event[] {
   const events: Event[] = [{ kind: "published", at: m.published_at }];
   if (m.state === "delayed" || m.state === "held") events.push({ kind: "due", at: m.due_at });
   const failures = m.history ?? [];
-  const made = m.dead?.attempts ?? Math.max(0, (m.attempt ?? 0) - (m.state === "inflight" || m.state === "done" ? 1 : 0));
-  const missing = made - failures.length;
+  const failed = m.dead?.attempts ?? (m.attempt ?? 1) - 1; // the attempt of what is not dead is the one under way, or the next one
+  const missing = failed - failures.length;
   if (missing > 0) events.push({ kind: "lost", count: missing });
   failures.forEach((failure, i) => {
-    // Attempts are counted from one again when a dead letter is replayed; when that was is not kept.
     if (failure.attempt <= (failures[i - 1]?.attempt ?? 0)) events.push({ kind: "replayed" });
     events.push({ kind: "failed", at: failure.at, failure });
   });
+  if (!m.dead && (m.attempt ?? Infinity) <= (failures.at(-1)?.attempt ?? 0)) events.push({ kind: "replayed" });
   const now = present(m);
   if (now) events.push(now);
   return events.map((event, i) => ({ ...event, wait: waited(events[i - 1], event, m) }));
