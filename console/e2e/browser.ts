@@ -28,7 +28,7 @@ export interface Watched {
   faults: string[];
 }
 
-/** watch notes what must not happen on a page. */
+/** watch notes what must not happen on a page: also what the console says to whoever develops it. */
 export function watch(page: Page): Watched {
   const faults: string[] = [];
   page.on("pageerror", (e) => faults.push(`error: ${e.message}`));
@@ -37,7 +37,8 @@ export function watch(page: Page): Watched {
     void d.dismiss();
   });
   page.on("console", (m) => {
-    if (/Content Security Policy|Trusted ?Type/i.test(m.text())) faults.push(m.text());
+    const refused = m.text().startsWith("Failed to load resource"); // an answer that a test may expect
+    if ((m.type() === "error" && !refused) || /Content Security Policy|Trusted ?Type/i.test(m.text())) faults.push(m.text());
   });
   return { page, faults };
 }

@@ -30,6 +30,7 @@ test.each(["server", "redis"] as const)("when the %s is gone, what was there sta
   expect(await body.inputValue()).toBe("typed before");
   await own.keyboard.press("Escape");
   await own.getByRole("heading", { name: "broken" }).waitFor();
+  expect(await own.getByRole("main").evaluate((e) => getComputedStyle(e).filter)).toContain("grayscale");
   await accessible(own, `no ${what}`);
   await shoot(own, `gone-${what}-light`);
   await turn(what, true);
@@ -80,6 +81,24 @@ test("a session that ends while somebody types is begun again, and nothing is lo
   expect(await dialog.getByLabel("Body").inputValue()).toBe("typed before the end");
   await dialog.getByRole("button", { name: "Publish" }).click();
   await own.getByText(/Published as /).waitFor();
+});
+
+test("an address that leads nowhere says so, and leads back", async () => {
+  await page.goto(`${server}/no/such/page`);
+  await page.getByText("There is no such page").waitFor();
+  await page.getByRole("link", { name: "To the overview" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+});
+
+test("a screen that does not come says so, and what is around it goes on", async () => {
+  const { page: own } = await open("/topics");
+  await own.route(/\/assets\/view-/, (route) => route.abort());
+  await own.getByRole("link", { name: "Workers" }).click();
+  await own.getByText("This screen has failed").waitFor();
+  await accessible(own, "a screen that fails");
+  await own.unrouteAll();
+  await own.getByRole("button", { name: "Load the page again" }).click();
+  await own.getByRole("heading", { name: "Workers" }).waitFor();
 });
 
 test("a message that is removed while somebody looks at it is said to be gone", async () => {

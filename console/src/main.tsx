@@ -4,6 +4,7 @@ import { setNonce } from "get-nonce";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queries } from "@/api/query";
+import { Broken } from "@/app/Broken";
 import { listen } from "@/app/keys";
 import { root } from "@/app/root";
 import { screens } from "@/app/screens";
@@ -24,6 +25,7 @@ speak();
 const router = createRouter({
   routeTree: root.addChildren(screens().map((s) => s.route)),
   defaultPreload: "intent",
+  defaultErrorComponent: Broken,
 });
 
 const place = document.getElementById("root");

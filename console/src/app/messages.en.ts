@@ -28,6 +28,7 @@ export const en = {
   nothingTitle: "There is no such page",
   nothingText: "The link is not complete, or it is of another version.",
   home: "To the overview",
-  notOffered: "This server does not offer that",
-  notOfferedText: "The broker cannot do it, or the server was started without it.",
+  brokenTitle: "This screen has failed",
+  brokenText: "That is a fault of the console, or it is of another version than the server. Messages are not touched by it.",
+  reload: "Load the page again",
 } as const;

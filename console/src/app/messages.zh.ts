@@ -30,6 +30,7 @@ export const zh: Record<keyof typeof en, string> = {
   nothingTitle: "没有这个页面",
   nothingText: "链接不完整，或来自其他版本。",
   home: "返回概览",
-  notOffered: "此服务器不提供该功能",
-  notOfferedText: "消息代理不支持，或服务器启动时未启用。",
+  brokenTitle: "此页面出错",
+  brokenText: "这是控制台的故障，或页面与服务器版本不一致；消息不受影响。",
+  reload: "重新加载页面",
 };

@@ -1,1 +1,0 @@
-import{Qt as e,it as t}from"./index-BXDZ0_lT.js";import{t as n}from"./tell-C32XnZk3.js";var r=e();function i({act:e,done:i,...a}){return(0,r.jsx)(t,{...a,open:!0,onConfirm:()=>e(n(i,a.onClose))})}export{i as t};
