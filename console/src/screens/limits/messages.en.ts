@@ -87,7 +87,6 @@ export const en = {
   requests: "Requests",
   failures: "Failures",
   since: "Since",
-  seen: "Seen",
   asked: "asked to: {action}; it obeys with its next message",
   forced: "forced",
   "breaker.closed": "Closed",

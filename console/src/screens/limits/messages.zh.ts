@@ -89,7 +89,6 @@ export const zh: Record<keyof typeof en, string> = {
   requests: "请求",
   failures: "失败",
   since: "开始时间",
-  seen: "最近上报",
   asked: "已要求：{action}；处理下一条消息时生效",
   forced: "强制",
   "breaker.closed": "闭合",

@@ -10,7 +10,6 @@ export const en = {
   by: "By",
   submitted: "Submitted",
   took: "Took",
-  id: "Operation",
   args: "What it was told",
   worker: "Done by",
   phase: "Phase",
@@ -39,5 +38,4 @@ export const en = {
   verify: "Verify the chain",
   whole: "{count} {count|action was|actions were} verified: the chain is whole.",
   broken: "The chain is broken: {problem}",
-  older: "Older",
 } as const;

@@ -12,7 +12,6 @@ export const zh: Record<keyof typeof en, string> = {
   by: "发起人",
   submitted: "提交时间",
   took: "耗时",
-  id: "操作",
   args: "参数",
   worker: "执行者",
   phase: "阶段",
@@ -41,5 +40,4 @@ export const zh: Record<keyof typeof en, string> = {
   verify: "校验审计链",
   whole: "已校验 {count} 条记录：审计链完整。",
   broken: "审计链已损坏：{problem}",
-  older: "更早",
 };

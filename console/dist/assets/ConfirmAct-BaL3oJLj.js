@@ -1,1 +1,0 @@
-import{$ as e,Qt as t}from"./index-C7fmttMI.js";import{t as n}from"./tell-n_-JLHWJ.js";var r=t();function i({act:t,done:i,...a}){return(0,r.jsx)(e,{...a,open:!0,onConfirm:()=>t(n(i,a.onClose))})}export{i as t};
