@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
-import { api, everything, open, patience, server, shoot } from "./browser";
+import { accessible, api, everything, open, patience, server, shoot } from "./browser";
 
 // What operators do besides topics and messages: limits, workers, groups, delayed messages, schedules, tokens.
 
@@ -84,6 +84,26 @@ test("a breaker is forced open, messages wait behind it, and it is left to itsel
   await page.getByText("Nothing fits").waitFor();
 });
 
+test("a topic is configured, and what was typed stays if it is refused", async () => {
+  await page.goto(`${server}/topics/removed?tab=config`);
+  await page.getByRole("button", { name: "Change" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(/^Most messages/).fill("5000");
+  if (!everything) {
+    await dialog.getByLabel(/^Settled messages are kept for/).fill("soon");
+    await dialog.getByRole("button", { name: "Change" }).click();
+    await dialog.getByRole("alert").waitFor();
+    expect(await dialog.getByLabel(/^Most messages/).inputValue()).toBe("5000");
+    await dialog.getByLabel(/^Settled messages are kept for/).fill("30m");
+    await accessible(page, "configure");
+    await shoot(page, "configure-light");
+  }
+  await dialog.getByRole("button", { name: "Change" }).click();
+  await page.getByText("removed is changed.").waitFor();
+  await page.getByText("5,000", { exact: true }).waitFor();
+  if (!everything) await page.getByText("30m", { exact: true }).waitFor();
+});
+
 test("a group is paused, resumed and reset after a count", async () => {
   await page.goto(`${server}/groups?q=kept`);
   await page.getByRole("button", { name: "Pause", exact: true }).click();
@@ -114,6 +134,7 @@ test("a group is paused, resumed and reset after a count", async () => {
 
 test("a delayed message is rescheduled, run and cancelled, by keyboard alone", async () => {
   await page.goto(`${server}/delayed?topic=later`);
+  await page.getByText(/^\d of 6 listed are due within an hour\.$/).waitFor();
   const row = page.getByRole("row", { name: /later-5/ });
   await row.getByRole("button", { name: "Reschedule" }).focus();
   await page.keyboard.press("Enter");

@@ -30,3 +30,14 @@ test.each([
   await page.getByText(text.ready).waitFor();
   expect(faults).toEqual([]);
 });
+
+test("what a broker or a server cannot do is not offered", async () => {
+  const { page } = await open("/groups", { at: redis });
+  await page.getByRole("button", { name: "Pause", exact: true }).first().waitFor();
+  expect(await page.getByRole("button", { name: "Reset" }).count()).toBe(0); // Redis forgets what is settled
+  expect(await page.getByRole("link", { name: "WeCom" }).count()).toBe(0);
+  await page.goto(`${redis}/topics/broken?tab=config`);
+  await page.getByRole("button", { name: "Change" }).click();
+  await page.getByLabel(/^Most messages/).waitFor();
+  expect(await page.getByLabel(/^Settled messages are kept for/).count()).toBe(0);
+});

@@ -1,13 +1,19 @@
+import { useState } from "react";
 import type { Schemas } from "@/api/client";
+import { useMay } from "@/api/session";
 import { useFormat } from "@/i18n/format";
 import { useText } from "@/i18n/text";
+import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
+import { Configure } from "./Configure";
 import { messages } from "./messages";
 
-/** Config shows the configuration of a topic. */
+/** Config shows the configuration of a topic, and changes it. */
 export function Config({ topic }: { topic: Schemas["Topic"] }) {
   const t = useText(messages);
   const f = useFormat();
+  const may = useMay();
+  const [changing, setChanging] = useState(false);
   const c = topic.config;
   const rows: [string, string][] = [
     [t("max_messages"), c.max_messages ? f.number(c.max_messages) : t("noBound")],
@@ -27,7 +33,13 @@ export function Config({ topic }: { topic: Schemas["Topic"] }) {
           </div>
         ))}
       </dl>
-      <p className="text-muted">{t("change")}</p>
+      {may("admin", topic.topic) && (
+        <Button className="self-start" onClick={() => setChanging(true)}>
+          {t("change")}
+        </Button>
+      )}
+      {changing && <Configure topic={topic} onClose={() => setChanging(false)} />}
+      <p className="text-muted">{t("terminal")}</p>
       <Command text={`ferry topic alter ${topic.topic} --keep 48h`} />
     </div>
   );
