@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { both, couldBeID, ofKind, onDay, searchOf } from "./condition";
 
+const all = { bodies: true, headers: true };
+
 test.each([
   ["", "all"],
   ["user-7", "text"],
@@ -10,11 +12,12 @@ test.each([
   ['error contains "timeout"', "expression"],
   ["this contains nothing", "text"],
   ['"attempts == 3"', "text"],
-])("%s is %s", (typed, kind) => expect(searchOf(typed, true).kind).toBe(kind));
+])("%s is %s", (typed, kind) => expect(searchOf(typed, all).kind).toBe(kind));
 
 test("a text is quoted, and asks for bodies only where they may be seen", () => {
-  expect(searchOf('a"b\\', true).where).toContain(String.raw`body contains "a\"b\\"`);
-  expect(searchOf("x", false).where).not.toContain("body");
+  expect(searchOf('a"b\\', all).where).toContain(String.raw`body contains "a\"b\\"`);
+  expect(searchOf("x", { ...all, bodies: false }).where).not.toContain("body");
+  expect(searchOf("x", { ...all, headers: false }).where).not.toContain("headers");
 });
 
 test("an id has no spaces and no operators", () => {

@@ -6,16 +6,23 @@ export interface Search {
 
 const operator = /==|!=|<=|>=| [<>] |\b(contains|startsWith|endsWith|matches)\b\s+["'`]|\bin\s+\[|^not\s|^(recoverable)$/;
 
+/** Sight is what of a message may be searched for. */
+export interface Sight {
+  bodies: boolean;
+  headers: boolean;
+}
+
 /**
  * searchOf tells what was typed: an expression has an operator, everything else is a text that is looked for in what a
- * message says. Who may not see bodies may not ask for them either. Quotes make a text of anything.
+ * message says. Who may not see bodies or headers may not ask for them either. Quotes make a text of anything.
  */
-export function searchOf(typed: string, bodies: boolean): Search {
+export function searchOf(typed: string, { bodies, headers }: Sight): Search {
   if (typed === "") return { kind: "all", where: "" };
   const quoted = /^"(.*)"$/s.exec(typed)?.[1];
   if (quoted === undefined && operator.test(typed)) return { kind: "expression", where: typed };
   const text = literal(quoted ?? typed);
-  const parts = [`id == ${text}`, `key contains ${text}`, `(headers["traceparent"] ?? "") contains ${text}`, `error contains ${text}`];
+  const parts = [`id == ${text}`, `key contains ${text}`, `error contains ${text}`];
+  if (headers) parts.push(`(headers["traceparent"] ?? "") contains ${text}`);
   if (bodies) parts.push(`body contains ${text}`);
   return { kind: "text", where: parts.join(" or ") };
 }

@@ -84,9 +84,13 @@ export function Refused({ problem }: { problem: Problem }) {
 
 /** Show shows what was loaded. Data that are there stay, whatever became of asking for newer ones. */
 export function Show<T>({ of, children }: { of: Loaded<T>; children: (data: NonNullable<T>) => ReactNode }) {
-  const t = useText(messages);
   if (of.data !== undefined && of.data !== null) return children(of.data);
   if (of.problem) return <ErrorState problem={of.problem} onAgain={of.refresh} />;
+  return <Loading />;
+}
+
+export function Loading() {
+  const t = useText(messages);
   return (
     <p role="status" className="px-4 py-10 text-center text-muted">
       {t("loading")}…

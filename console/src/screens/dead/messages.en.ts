@@ -1,6 +1,7 @@
 export const en = {
   search: 'Text, or an expression: reason == "timeout" and attempts > 3',
   asText: "Looked for as text in id, key, trace id, error and body.",
+  asTextMasked: "Looked for as text in id, key, trace id, error and body, but not in what is masked.",
   asTextNoBody: "Looked for as text in id, key, trace id and error: bodies take the scope payload.",
   operation: "Operation",
   state: "State",

@@ -2,7 +2,8 @@ import type { en } from "./messages.en";
 
 export const zh: Record<keyof typeof en, string> = {
   search: '文本，或表达式：reason == "timeout" and attempts > 3',
-  asText: "在编号、键、追踪编号、错误和正文中按文本查找。",
+  asText: "按文本在编号、键、追踪编号、错误和正文中查找。",
+  asTextMasked: "按文本在编号、键、追踪编号、错误和正文中查找，不含已脱敏的内容。",
   asTextNoBody: "在编号、键、追踪编号和错误中按文本查找：查看正文需要 payload 权限。",
   operation: "操作",
   state: "状态",

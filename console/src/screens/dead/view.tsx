@@ -4,16 +4,17 @@ import { ask, type Schemas } from "@/api/client";
 import type { Problem } from "@/api/problem";
 import { useApi, useFirstPage } from "@/api/query";
 import { useMay } from "@/api/session";
+import { useSight } from "@/api/sight";
 import { useFilter } from "@/app/filter";
 import { useLanguage, useText } from "@/i18n/text";
-import { ofKind, searchOf } from "@/lib/condition";
+import { ofKind, searchOf, type Sight } from "@/lib/condition";
 import { MessageRows } from "@/parts/messages/MessageRows";
 import { TopicChoice } from "@/parts/messages/TopicChoice";
 import { OperationPanel } from "@/parts/operation/Progress";
 import { Button } from "@/ui/Button";
 import { Head } from "@/ui/Field";
 import { columnOf, SearchBox } from "@/ui/SearchBox";
-import { EmptyState, ErrorState } from "@/ui/States";
+import { EmptyState, ErrorState, Loading } from "@/ui/States";
 import { Bulk } from "./Bulk";
 import { Kinds } from "./Kinds";
 import { messages } from "./messages";
@@ -28,10 +29,15 @@ const refresh = 2000;
 
 /** DeadView shows what failed for good, like errors together, and repairs all that a filter selects. */
 export function DeadView() {
+  const sight = useSight();
+  return sight ? <Dead sight={sight} /> : <Loading />;
+}
+
+function Dead({ sight }: { sight: (topic?: string) => Sight }) {
   const t = useText(messages);
   const shown = useLanguage();
   const [filter, setFilter] = useFilter(route.useSearch());
-  const { selection, bodies, kind, typed } = useSelection();
+  const { selection, hint, kind, typed } = useSelection(sight);
   const tally = useTally(selection, filter.by ?? "fingerprint");
   const wrong = filter.q !== undefined && tally.error?.status === 400 ? tally.error : undefined;
   const column = wrong && kind === "expression" ? columnOf(wrong.detail) : undefined;
@@ -53,7 +59,7 @@ export function DeadView() {
           />
         </div>
       </div>
-      {kind === "text" && <p className="text-muted">{t(bodies ? "asText" : "asTextNoBody")}</p>}
+      {kind === "text" && <p className="text-muted">{t(hint)}</p>}
       <Chips />
       {tally.error && !wrong && !tally.sum && <ErrorState problem={tally.error} onAgain={() => void tally.refetch()} />}
       {tally.sum && !wrong && (tally.sum.matched > 0 || tally.hasNextPage) && (
@@ -68,17 +74,18 @@ export function DeadView() {
 }
 
 /** useSelection is what the URL selects, as the API takes it. */
-function useSelection() {
+function useSelection(sight: (topic?: string) => Sight) {
   const may = useMay();
   const { q = "", topic, group, state, kind } = route.useSearch();
-  const bodies = may("payload", topic);
-  const search = searchOf(q, bodies);
+  const seen = sight(topic);
+  const search = searchOf(q, seen);
   const where = ofKind(search.where, kind);
   const selection = useMemo<Selection>(
     () => ({ ...(topic && { topic }), ...(group && { group }), ...(state && { state }), ...(where && { where }) }),
     [topic, group, state, where],
   );
-  return { selection, bodies, kind: search.kind, typed: search.where };
+  const hint = !may("payload", topic) ? "asTextNoBody" : seen.bodies && seen.headers ? "asText" : "asTextMasked";
+  return { selection, hint, kind: search.kind, typed: search.where } as const;
 }
 
 function Topics() {

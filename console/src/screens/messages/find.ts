@@ -22,16 +22,16 @@ const pageSize = 200;
 const enough = 200; // rows after which somebody has to ask for more
 const mostRequests = 40; // in a row, without anybody asking
 
-/** useFind searches topics one after the other. It goes on by itself until there is something to look at. */
-export function useFind(topics: string[], state: State | undefined, where: string) {
-  const queryKey = ["find", topics, state, where];
+/** useFind searches topics one after the other, each for what may be asked of it. It goes on by itself until there is something to look at. */
+export function useFind(topics: string[], state: State | undefined, conditionOf: (topic: string) => string) {
+  const queryKey = ["find", topics, state, topics.map(conditionOf)];
   const [only] = topics;
   const refetchInterval = useFirstPage(queryKey, topics.length === 1 && only !== undefined ? { topic: only } : "topics", refresh);
   const query = useInfiniteQuery<Found, Problem, { pages: Found[] }, unknown[], At>({
     queryKey,
     queryFn: async ({ pageParam: at, signal }) => {
       const topic = topics[at.topic] ?? "";
-      const page = await ask("get", "/api/v1/topics/{topic}/messages", { path: { topic }, query: { cursor: at.cursor, limit: pageSize, state, where } }, signal);
+      const page = await ask("get", "/api/v1/topics/{topic}/messages", { path: { topic }, query: { cursor: at.cursor, limit: pageSize, state, where: conditionOf(topic) } }, signal);
       return { ...page, at };
     },
     initialPageParam: { topic: 0, cursor: "" },

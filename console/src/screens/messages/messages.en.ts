@@ -3,6 +3,7 @@ export const en = {
   topics: "Topics",
   search: "Id, key, trace id, text, or an expression: attempts > 2",
   asText: "Looked for as text in id, key, trace id, error and body. Expressions have an operator: key == \"ann\".",
+  asTextMasked: "Looked for as text in id, key, trace id, error and body, but not in what is masked.",
   asTextNoBody: "Looked for as text in id, key, trace id and error: bodies take the scope payload.",
   scanned: "{found} found, {scanned} of about {total} looked at",
   searching: "Searching, {scanned} looked at…",

@@ -5,6 +5,7 @@ export const zh: Record<keyof typeof en, string> = {
   topics: "主题",
   search: "编号、键、追踪编号、文本，或表达式：attempts > 2",
   asText: "按文本在编号、键、追踪编号、错误和正文中查找。表达式须含运算符：key == \"ann\"。",
+  asTextMasked: "按文本在编号、键、追踪编号、错误和正文中查找，不含已脱敏的内容。",
   asTextNoBody: "在编号、键、追踪编号和错误中按文本查找：查看正文需要 payload 权限。",
   scanned: "找到 {found} 条，已查看 {scanned} / 约 {total}",
   searching: "正在查找，已查看 {scanned} 条…",

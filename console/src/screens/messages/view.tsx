@@ -4,6 +4,7 @@ import { useState } from "react";
 import type { Schemas } from "@/api/client";
 import { useApi } from "@/api/query";
 import { useMay, useSession } from "@/api/session";
+import { useSight } from "@/api/sight";
 import { useFilter } from "@/app/filter";
 import { useLanguage, useText } from "@/i18n/text";
 import { MessageRows } from "@/parts/messages/MessageRows";
@@ -14,8 +15,8 @@ import { Button } from "@/ui/Button";
 import { Command } from "@/ui/Copy";
 import { Head } from "@/ui/Field";
 import { columnOf, SearchBox } from "@/ui/SearchBox";
-import { EmptyState, ErrorState, Show } from "@/ui/States";
-import { couldBeID, searchOf } from "@/lib/condition";
+import { EmptyState, ErrorState, Loading, Show } from "@/ui/States";
+import { couldBeID, searchOf, type Sight } from "@/lib/condition";
 import { topicOf, useFind } from "./find";
 import { messages } from "./messages";
 import { removable, RemoveAll } from "./RemoveAll";
@@ -28,12 +29,13 @@ const mostTopics = 500;
 export function MessagesView() {
   const shown = useLanguage();
   const topics = useApi("/api/v1/topics", { query: { limit: mostTopics } });
+  const sight = useSight();
   return (
     <div className="flex flex-col gap-3">
       <Head title={screen.title[shown]}>
         <Buttons />
       </Head>
-      <Show of={topics}>{({ topics: all }) => <Search all={all ?? []} />}</Show>
+      <Show of={topics}>{({ topics: all }) => (sight ? <Search all={all ?? []} sight={sight} /> : <Loading />)}</Show>
     </div>
   );
 }
@@ -65,7 +67,7 @@ function Buttons() {
   );
 }
 
-function Search({ all }: { all: Schemas["Topic"][] }) {
+function Search({ all, sight }: { all: Schemas["Topic"][]; sight: (topic: string) => Sight }) {
   const t = useText(messages);
   const may = useMay();
   const navigate = useNavigate();
@@ -75,10 +77,10 @@ function Search({ all }: { all: Schemas["Topic"][] }) {
   const mayRemove = topic !== undefined && may("operate", topic) && (state === undefined || removable.includes(state));
   const names = all.map((one) => one.topic);
   const topics = topic === undefined ? names : [topic];
-  const bodies = topics.every((name) => may("payload", name));
-  const search = searchOf(q, bodies);
+  const searchIn = (name: string) => searchOf(q, sight(name));
+  const search = searchIn(topics[0] ?? ""); // an expression is the same for all
   const tailing = tail !== undefined && topic !== undefined && broker.tail;
-  const found = useFind(tailing ? [] : topics, state, search.where);
+  const found = useFind(tailing ? [] : topics, state, (name) => searchIn(name).where);
   const wrong = q !== "" && found.error?.status === 400 ? found.error : undefined;
 
   const submit = async (typed: string) => {
@@ -100,13 +102,19 @@ function Search({ all }: { all: Schemas["Topic"][] }) {
           />
         </div>
       </div>
-      {search.kind === "text" && <p className="text-muted">{t(bodies ? "asText" : "asTextNoBody")}</p>}
+      {search.kind === "text" && <p className="text-muted">{t(lookedInto(topics, sight, may))}</p>}
       {tailing && <Tail topic={topic} />}
       {names.length === 0 && <Nothing />}
       {!tailing && !wrong && names.length > 0 && <Found found={found} topics={topics.length} filtered={q !== "" || state !== undefined} onClear={() => setFilter({ q: undefined, state: undefined })} onRemove={mayRemove ? () => setRemoving(true) : undefined} />}
       {removing && topic !== undefined && <RemoveAll topic={topic} state={state} where={search.where} onClose={() => setRemoving(false)} />}
     </>
   );
+}
+
+/** lookedInto says where a text is looked for. */
+function lookedInto(topics: string[], sight: (topic: string) => Sight, may: ReturnType<typeof useMay>) {
+  if (!topics.every((name) => may("payload", name))) return "asTextNoBody";
+  return topics.every((name) => sight(name).bodies && sight(name).headers) ? "asText" : "asTextMasked";
 }
 
 interface FoundProps {

@@ -1,0 +1,1 @@
+import{$ as e,en as t}from"./index-DSQJkWYt.js";import{t as n}from"./tell-Czqm4YXL.js";var r=t();function i({act:t,done:i,...a}){return(0,r.jsx)(e,{...a,open:!0,onConfirm:()=>t(n(i,a.onClose))})}export{i as t};

@@ -1,1 +1,0 @@
-import{$ as e,Qt as t}from"./index-CTGHZLuB.js";import{t as n}from"./tell-BVoYP10F.js";var r=t();function i({act:t,done:i,...a}){return(0,r.jsx)(e,{...a,open:!0,onConfirm:()=>t(n(i,a.onClose))})}export{i as t};

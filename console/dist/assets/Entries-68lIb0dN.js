@@ -1,1 +1,0 @@
-import{Qt as e}from"./index-CTGHZLuB.js";var t=e();function n({children:e}){return(0,t.jsx)(`dl`,{className:`grid grid-cols-[auto_1fr] gap-x-4 gap-y-1.5`,children:e})}function r({name:e,children:n}){return(0,t.jsxs)(t.Fragment,{children:[(0,t.jsx)(`dt`,{className:`text-muted`,children:e}),(0,t.jsx)(`dd`,{className:`min-w-0 wrap-anywhere`,children:n})]})}export{r as n,n as t};

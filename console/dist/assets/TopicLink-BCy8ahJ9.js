@@ -1,0 +1,1 @@
+import{Kt as e,en as t}from"./index-DSQJkWYt.js";var n=t();function r({topic:t}){return(0,n.jsx)(e,{to:`/topics/$topic`,params:{topic:t},className:`inline-block py-0.5 font-medium break-all text-accent hover:underline`,children:t})}export{r as t};

@@ -1,1 +1,0 @@
-import{Qt as e,Wt as t}from"./index-CTGHZLuB.js";var n=e();function r({topic:e}){return(0,n.jsx)(t,{to:`/topics/$topic`,params:{topic:e},className:`inline-block py-0.5 font-medium break-all text-accent hover:underline`,children:e})}export{r as t};

@@ -1,0 +1,1 @@
+import{Bt as e,It as t,Rt as n}from"./index-DSQJkWYt.js";var r=1e4;function i(i){let a=e(`/api/v1/figures/events`,{},`figures`,e=>{t(`/api/v1/figures`,{},e),i?.(e)});return n(`/api/v1/figures`,{},{every:a?0:r})}export{i as t};

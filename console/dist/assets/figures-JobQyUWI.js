@@ -1,1 +1,0 @@
-import{It as e,Pt as t,Rt as n}from"./index-CTGHZLuB.js";var r=1e4;function i(i){let a=n(`/api/v1/figures/events`,{},`figures`,e=>{t(`/api/v1/figures`,{},e),i?.(e)});return e(`/api/v1/figures`,{},{every:a?0:r})}export{i as t};

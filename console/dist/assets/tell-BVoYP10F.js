@@ -1,1 +1,0 @@
-import{Y as e}from"./index-CTGHZLuB.js";function t(t,n){return{onSuccess:()=>{e(t),n?.()},onError:t=>e([t.detail||t.code,t.hint].filter(Boolean).join(` · `),!1)}}export{t};
