@@ -126,7 +126,7 @@ mutants: ## Plant every known bug; each must be caught (BROKER=memory|redis|redi
 soak: ## Run long, fail on growth, plot to soak.html (BROKER MINUTES)
 	go run ./test/torture/cmd/soak -broker $(or $(BROKER),memory) -minutes $(or $(MINUTES),60)
 
-test-console-all: ## The console on disk and then on Redis, every screen in every look, a million messages, measured scrolling; minutes
+test-console-all: ## The console on disk and then on Redis, every screen in every look, a million messages; minutes
 	go test -count=1 -timeout $(TIMEOUT) -run TestBrowser -v ./console
 	FERRY_CONSOLE_ALL=1 go test -count=1 -timeout $(TIMEOUT) -run TestBrowser -v ./console
 

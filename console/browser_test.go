@@ -158,7 +158,8 @@ func (s *ferryServer) fill() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	for _, topic := range []string{"orders", "tasks", "waste", "hostile", "mails.eu", "removed"} {
+	for _, topic := range []string{"orders", "tasks", "waste", "hostile", "mails.eu", "removed",
+		"cards.eu"} {
 		s.api("PUT", "/topics/"+topic+"/groups/default", map[string]any{})
 	}
 	for i := range 30 {
@@ -170,6 +171,10 @@ func (s *ferryServer) fill() {
 	inProtobuf := []byte("\x08\x07\x12\x06世界\x1a\x03\x08\x96\x01")
 	s.publish("orders", map[string]any{"id": "in-protobuf", "body_base64": inProtobuf,
 		"content_type": "application/protobuf"})
+	s.publish("orders", map[string]any{"id": "traced", "body": `{"id": 7}`, "key": "customer-7",
+		"headers": map[string]string{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}})
+	s.publish("cards.eu", map[string]any{"id": "masked", "body": `{"card": "4111 1111 1111 1111", "amount": 5}`,
+		"headers": map[string]string{"authorization": "Bearer secret"}})
 	for range 3 {
 		s.publish("waste", map[string]any{"body": "x"})
 		s.publish("mails.eu", map[string]any{"body": "later", "delay": "1h"})
@@ -189,7 +194,7 @@ func (s *ferryServer) fillQueues() {
 	if !everything { // Redis keeps no settled messages
 		s.api("PUT", "/topics/kept", map[string]any{"keep": "24h"})
 	}
-	for _, topic := range []string{"kept", "calls", "later"} {
+	for _, topic := range []string{"kept", "calls", "later", "attempts"} {
 		s.api("PUT", "/topics/"+topic+"/groups/default", map[string]any{})
 	}
 	for range 4 {
@@ -200,6 +205,7 @@ func (s *ferryServer) fillQueues() {
 		s.publish("later", map[string]any{"body": "x", "key": "later-" + strconv.Itoa(i), "delay": delay.String()})
 	}
 	s.publish("calls", map[string]any{"body": "x", "key": "slow"})
+	s.publish("attempts", map[string]any{"id": "failed-twice", "body": "x"})
 	s.api("PUT", "/schedules/daily-report",
 		map[string]any{"spec": "0 3 * * *", "topic": "tasks", "message": map[string]any{"body": "{}"}})
 }

@@ -15,6 +15,9 @@ const failedLetters = 1000
 // brokenLetters is how many are mended one by one.
 const brokenLetters = 8
 
+// refundLetters is how many are changed by a filter.
+const refundLetters = 6
+
 // fillLetters makes dead letters: many of one kind, some to be mended, and hostile ones.
 func (s *ferryServer) fillLetters(corpus []string) {
 	s.Helper()
@@ -27,6 +30,8 @@ func (s *ferryServer) fillLetters(corpus []string) {
 	s.die("failed", failedLetters, func(n int) string { return fmt.Sprintf("timeout to billing after %d ms", n) })
 	s.die("hostile", len(corpus), func(n int) string { return corpus[n] })
 	s.fillBroken()
+	s.fillMended("refunds", refundLetters, "no such account") // those that are edited, moved, removed and exported at once
+	s.fillMended("slowly", brokenLetters, "come back later")  // those that are retried one in a second
 }
 
 // fillMillion publishes a million messages.
@@ -46,13 +51,19 @@ func (s *ferryServer) fillMillion() {
 // fillBroken makes dead letters to be mended.
 func (s *ferryServer) fillBroken() {
 	s.Helper()
-	s.api("PUT", "/topics/broken/groups/default", map[string]any{})
-	var broken bytes.Buffer
-	for i := range brokenLetters {
-		_, _ = fmt.Fprintf(&broken, `{"id":"broken-%d","json":{"id":%d,"user":"nobody"},"headers":{"tenant":"a"}}`+"\n", i, i)
+	s.fillMended("broken", brokenLetters, "no such user")
+}
+
+func (s *ferryServer) fillMended(topic string, count int, problem string) {
+	s.Helper()
+	s.api("PUT", "/topics/"+topic+"/groups/default", map[string]any{})
+	var lines bytes.Buffer
+	for i := range count {
+		_, _ = fmt.Fprintf(&lines, `{"id":"%s-%d","json":{"id":%d,"user":"nobody"},"headers":{"tenant":"a"}}`+"\n",
+			topic, i, i)
 	}
-	s.gateway("/topics/broken/messages", "application/x-ndjson", broken.Bytes(), nil)
-	s.die("broken", brokenLetters, func(int) string { return "no such user" })
+	s.gateway("/topics/"+topic+"/messages", "application/x-ndjson", lines.Bytes(), nil)
+	s.die(topic, count, func(int) string { return problem })
 }
 
 // die receives messages of a topic and gives them up.

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +18,8 @@ import (
 )
 
 // startWorker runs a worker of another process, as the server sees it: it joins as billing-1, handles the topic calls
-// with a limit by key and a breaker, and never finishes a message with the key slow.
+// with a limit by key and a breaker, and never finishes a message with the key slow. It handles the topic attempts,
+// too, and fails at it.
 func startWorker(t *testing.T, s *ferryServer) {
 	t.Helper()
 	address := "ferry" + strings.TrimPrefix(s.url, "http")
@@ -39,13 +41,15 @@ func startWorker(t *testing.T, s *ferryServer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := worker.New(broker, worker.Options{Concurrency: 4})
+	w := worker.New(broker, worker.Options{Concurrency: 4, Logger: slog.New(slog.DiscardHandler)})
 	worker.Handle(w, "calls", func(ctx context.Context, m *ferry.Msg[[]byte]) error {
 		if m.Key == "slow" {
 			<-ctx.Done()
 		}
 		return nil
 	}, worker.Use(limiter.Middleware(), breaker.Middleware()))
+	worker.Handle(w, "attempts", failTwice, worker.MaxAttempts(2),
+		worker.Backoff(func(int, error) time.Duration { return time.Second }))
 	member, err := cluster.Join(broker, cluster.Options{
 		Name: "billing-1", Version: "1.2.3", Workers: []*worker.Worker{w}, Beat: time.Second})
 	if err != nil {
@@ -61,6 +65,14 @@ func startWorker(t *testing.T, s *ferryServer) {
 		_ = broker.Close(context.Background())
 		_ = store.Close(context.Background())
 	})
+}
+
+// failTwice fails as handlers do: with an error, and then by a panic.
+func failTwice(_ context.Context, m *ferry.Msg[[]byte]) error {
+	if m.Delivery.Attempt == 1 {
+		return errors.New("no connection to the ledger")
+	}
+	panic("the ledger is closed")
 }
 
 func logUnlessStopped(ctx context.Context, t *testing.T, err error) {

@@ -201,9 +201,10 @@ test("a worker is quieted and resumed, and a message of it is cancelled", async 
   await page.getByRole("button", { name: "billing-1" }).click();
   const dialog = page.getByRole("dialog", { name: "billing-1" });
   await dialog.getByRole("button", { name: "Quiet", exact: true }).click();
-  await dialog.getByRole("cell", { name: "Quiet" }).waitFor();
+  const quiet = dialog.getByRole("row", { name: /calls/ }).getByRole("cell", { name: "Quiet" });
+  await quiet.waitFor();
   await dialog.getByRole("button", { name: "Resume", exact: true }).click();
-  await dialog.getByRole("cell", { name: "Quiet" }).waitFor({ state: "detached" });
+  await quiet.waitFor({ state: "detached" });
   await dialog.getByLabel("At once").fill("8");
   await dialog.getByRole("button", { name: "Set" }).click();
   await page.getByText("billing-1 runs 8 at once.").waitFor();
