@@ -29,6 +29,7 @@ type consumer struct {
 	inUse    int // slots, zombies included
 	runnable bool
 	after    *consumer // in the pool's queue of runnable consumers
+	wants    demand    // as it is in engine.wants
 	pace     pace
 	intake   intake
 	outbox   outbox

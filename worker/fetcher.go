@@ -27,7 +27,8 @@ type intake struct {
 	wake    *sync.Cond
 	open    context.Context    // of claims; ends when the consumer is made quiet, or the drain begins
 	shut    context.CancelFunc // ends open
-	parked  bool               // the fetcher waits for room
+	gate    gate               // that the fetcher waits at for room
+	place   int                // there
 	fetches uint64             // so far
 	asked   time.Duration      // when the fetch under way began; zero: there is none
 }
@@ -90,12 +91,13 @@ func (c *consumer) awaitRoom(ctx context.Context) (n int, open context.Context, 
 		if e.draining || ctx.Err() != nil {
 			return 0, nil, false
 		}
-		if n := c.room(e.demandBeside(c)); n > 0 {
+		c.reckon()
+		if n := c.roomBeside(); n > 0 {
 			c.ask()
 			return c.atOnce(n), c.intake.open, true
 		}
-		c.intake.parked = true
-		e.parked++
+		c.park(c.gateOf())
+		c.reckon() // it may be hungry now
 		c.intake.wake.Wait()
 	}
 }
@@ -106,28 +108,6 @@ func (c *consumer) atOnce(n int) int {
 		return min(n, max(fetchNear, c.batchSize))
 	}
 	return n
-}
-
-// room is how many deliveries to ask for now, beside what others want. Zero while less than half of what may be held is
-// missing, so that fetches are few and large.
-func (c *consumer) room(others demand) int {
-	e := c.e
-	if c.quiet {
-		return 0
-	}
-	free := max(0, min(c.limit-c.inUse, e.pool.limit-e.active-e.zombies-others.promised)) * c.batchSize
-	target := min(max(free, c.pace.prefetch), c.pace.fits())
-	if others.hungry > 0 {
-		target = min(target, max(0, c.share()-c.inUse)*c.batchSize)
-	}
-	held := c.lanes.ready.n
-	if c.batch != nil {
-		held += c.lanes.queued
-	}
-	if missing := target - held; missing*2 >= target || held < free {
-		return missing
-	}
-	return 0
 }
 
 // accept takes in what was fetched.
@@ -162,7 +142,7 @@ func (c *consumer) accept(ds []*driver.Delivery) {
 	c.settleSoon()
 	e.offer(c)
 	e.wakeSlot()
-	e.makeRoom() // of those that held back for c
+	c.makeRoom() // of those that held back for c, too
 	if c.lanes.ready.n > 0 {
 		e.watchUntil(now + c.patience())
 	}

@@ -161,6 +161,7 @@ func (e *engine) next(now time.Duration) *run {
 	for {
 		if r := e.nextSuspect(now); r != nil {
 			e.occupy(r)
+			r.c.makeRoom()
 			return r
 		}
 		c := e.pool.nextConsumer()
@@ -196,7 +197,7 @@ func (e *engine) vacate(r *run) {
 	}
 	c.settleSoon()
 	e.offer(c)
-	e.makeRoom()
+	c.makeRoom()
 	e.moved()
 }
 

@@ -45,6 +45,7 @@ func (c *consumer) giveBackThese(going map[*driver.Delivery]bool) (runs []*run) 
 		c.giveBack(r)
 	}
 	c.settleSoon()
+	c.makeRoom()
 	c.eachHeld(func(r *run) {
 		if going[r.d] || r.state == settling { // its return may be that of others
 			runs = append(runs, r)
