@@ -2,6 +2,7 @@ package growth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -64,7 +65,7 @@ func (f flow) consume(ctx context.Context, b *ferry.Broker, handled *atomic.Int6
 		return stop, nil
 	case err := <-ended:
 		cancel()
-		return nil, fmt.Errorf("the worker ended: %w", err)
+		return nil, fmt.Errorf("the worker ended before it was ready: %w", errors.Join(err, context.Cause(ctx)))
 	}
 }
 

@@ -4,6 +4,7 @@
 package growth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +15,14 @@ import (
 	"github.com/ferrymq/ferry/bench/meter"
 	"github.com/ferrymq/ferry/bench/plan"
 	"github.com/ferrymq/ferry/bench/system/ours"
+	"github.com/ferrymq/ferry/driver"
 )
 
 // Shape is one way to grow.
 type Shape struct {
 	Name, Title string
-	// Sizes are what is compared: the first with each of the others.
+	// Sizes are what is compared: the first with each of the others. They grow: where one cannot be reached, those behind
+	// it cannot either.
 	Sizes []int
 	// Unit is what a cost is of: a message, a delivery, a KB.
 	Unit string
@@ -51,19 +54,30 @@ type Row struct {
 	Size   int    `json:"size"`
 	// Rounds are all that was measured, in the order in which it was.
 	Rounds []Cost `json:"rounds"`
+	// Unreached is why there are no more rounds: the size takes too long here, or more than the broker can have.
+	Unreached string `json:"unreached,omitempty"`
 }
 
 // Median is the round in the middle, by what a unit cost.
 func (r Row) Median() Cost {
 	sorted := slices.SortedFunc(slices.Values(r.Rounds), func(a, b Cost) int {
-		return int(1e6 * (a.PerUnit() - b.PerUnit()))
+		return cmp.Compare(a.PerUnit(), b.PerUnit())
 	})
 	return sorted[len(sorted)/2]
 }
 
+// Effort is how much is measured.
+type Effort struct {
+	Rounds int
+	// Each bounds one measurement: a size that takes longer is not reached.
+	Each time.Duration
+	// Scale is 1; tests take less.
+	Scale float64
+}
+
 // Measure asks one shape of one broker. Sizes take turns, round after round, so that what disturbs the machine disturbs
-// all of them. The scale is 1; tests take less.
-func Measure(ctx context.Context, broker string, s Shape, rounds int, scale float64) ([]Row, error) {
+// all of them.
+func Measure(ctx context.Context, broker string, s Shape, o Effort) ([]Row, error) {
 	p, err := plan.Find(broker)
 	if err != nil {
 		return nil, err
@@ -83,16 +97,42 @@ func Measure(ctx context.Context, broker string, s Shape, rounds int, scale floa
 	for i, size := range s.Sizes {
 		rows[i] = Row{Broker: broker, Shape: s.Name, Size: size}
 	}
-	for range rounds {
-		for i, size := range s.Sizes {
-			c, err := once(ctx, system, s, size, scale)
+	for range o.Rounds {
+		for i := range rows {
+			if rows[i].Unreached != "" {
+				break
+			}
+			c, unreached, err := bounded(ctx, system, s, rows[i].Size, o)
 			if err != nil {
-				return nil, fmt.Errorf("%s on %s at %d: %w", s.Name, broker, size, err)
+				return nil, fmt.Errorf("%s on %s at %d: %w", s.Name, broker, rows[i].Size, err)
+			}
+			if unreached != "" {
+				for j := range rows[i:] {
+					rows[i+j].Unreached = unreached
+				}
+				break
 			}
 			rows[i].Rounds = append(rows[i].Rounds, c)
 		}
 	}
 	return rows, nil
+}
+
+// bounded measures one size, or says why it cannot be reached.
+func bounded(ctx context.Context, system ours.System, s Shape, size int, o Effort) (c Cost, unreached string,
+	err error) {
+	limited, cancel := context.WithTimeout(ctx, o.Each)
+	defer cancel()
+	c, err = once(limited, system, s, size, o.Scale)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return c, "", err
+	case limited.Err() != nil:
+		return c, fmt.Sprintf("%s takes longer than %v here", Count(size), o.Each), nil
+	case errors.Is(err, driver.ErrFull):
+		return c, fmt.Sprintf("%s: %v", Count(size), err), nil
+	}
+	return c, "", err
 }
 
 // grown is a broker that grows.

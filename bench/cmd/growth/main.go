@@ -48,6 +48,8 @@ func run(ctx context.Context) error {
 	broker := flag.String("broker", "all", "brokers with commas, or all: "+strings.Join(brokers, ", "))
 	only := flag.String("only", "", "shapes with commas; default: all")
 	rounds := flag.Int("rounds", 3, "how often each size is measured")
+	within := flag.Duration("within", time.Minute, "how long one measurement may take; a size that takes longer is "+
+		"not reached, and none that is larger")
 	name := flag.String("json", "", "write all rounds to this file, too")
 	flag.Parse()
 	asked, shapes, err := choose(*broker, *only)
@@ -63,7 +65,7 @@ func run(ctx context.Context) error {
 				fmt.Printf("| %s | %s | – | – | – | – | not measured: %s |\n", b, s.Title, why)
 				continue
 			}
-			rows, err := growth.Measure(ctx, b, s, *rounds, 1)
+			rows, err := growth.Measure(ctx, b, s, growth.Effort{Rounds: *rounds, Each: *within, Scale: 1})
 			if err != nil {
 				return err
 			}
@@ -109,8 +111,17 @@ func head(w io.Writer) {
 
 // write writes a line for each size that is compared with the first.
 func write(w io.Writer, s growth.Shape, rows []growth.Row) {
+	if len(rows[0].Rounds) == 0 {
+		_, _ = fmt.Fprintf(w, "| %s | %s | – | – | – | – | not reached: %s |\n", rows[0].Broker, s.Title, rows[0].Unreached)
+		return
+	}
 	first := rows[0].Median()
 	for _, r := range rows[1:] {
+		if len(r.Rounds) == 0 {
+			_, _ = fmt.Fprintf(w, "| %s | %s | %s: %.2f µs/%s | %s: – | – | – | not reached: %s |\n", r.Broker, s.Title,
+				growth.Count(rows[0].Size), first.PerUnit(), s.Unit, growth.Count(r.Size), r.Unreached)
+			continue
+		}
 		c := r.Median()
 		ratio, verdict := c.PerUnit()/first.PerUnit(), "met"
 		if ratio > most {
