@@ -44,10 +44,10 @@ type engine struct {
 	pool      pool
 	watch     watchdog
 	draining  bool
-	closing   bool               // everything is settled, or given up: goroutines end
-	active    int                // runs in a handler, zombies not counted
-	wants     demand             // of all consumers
-	parked    [gates][]*consumer // whose fetchers wait for room
+	closing   bool   // everything is settled, or given up: goroutines end
+	active    int    // runs in a handler, zombies not counted
+	wants     demand // of all consumers
+	parked    parked
 	zombies   int
 	worked    time.Duration // by all handlers that returned
 	unsettled int           // outcomes with the settlers

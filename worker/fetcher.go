@@ -27,10 +27,11 @@ type intake struct {
 	wake    *sync.Cond
 	open    context.Context    // of claims; ends when the consumer is made quiet, or the drain begins
 	shut    context.CancelFunc // ends open
-	gate    gate               // that the fetcher waits at for room
-	place   int                // there
-	fetches uint64             // so far
-	asked   time.Duration      // when the fetch under way began; zero: there is none
+	parked  bool               // the fetcher waits for room
+	gate    gate               // where
+	place   int
+	fetches uint64        // so far
+	asked   time.Duration // when the fetch under way began; zero: there is none
 }
 
 // fetch subscribes and brings in deliveries until ctx ends.
@@ -96,7 +97,7 @@ func (c *consumer) awaitRoom(ctx context.Context) (n int, open context.Context, 
 			c.ask()
 			return c.atOnce(n), c.intake.open, true
 		}
-		c.park(c.gateOf())
+		c.park()
 		c.reckon() // it may be hungry now
 		c.intake.wake.Wait()
 	}

@@ -9,10 +9,11 @@ type pace struct {
 	samples  int
 	body     int // bytes, a moving average
 	prefetch int // messages likely to start within prefetchTime
+	shared   int // of those, if all handlers of the worker have as many to do
 }
 
-// done learns from one run of n messages in one of so many slots.
-func (p *pace) done(took time.Duration, n, slots int) {
+// done learns from one run of n messages in one of so many slots, which so many handlers share.
+func (p *pace) done(took time.Duration, n, slots, handlers int) {
 	took /= time.Duration(n)
 	if p.samples == 0 {
 		p.taken = took
@@ -20,19 +21,20 @@ func (p *pace) done(took time.Duration, n, slots int) {
 		p.taken += (took - p.taken) / 8
 	}
 	if p.samples++; p.samples&15 == 1 || p.prefetch == 0 {
-		p.reckon(slots)
+		p.reckon(slots, handlers)
 	}
 }
 
 // stalled learns that messages waited this long for a slot.
-func (p *pace) stalled(waited time.Duration, slots int) {
+func (p *pace) stalled(waited time.Duration, slots, handlers int) {
 	p.taken = max(p.taken, waited)
-	p.reckon(slots)
+	p.reckon(slots, handlers)
 }
 
-func (p *pace) reckon(slots int) {
+func (p *pace) reckon(slots, handlers int) {
 	n := time.Duration(slots) * prefetchTime / max(p.taken, time.Microsecond)
 	p.prefetch = int(min(n, maxPrefetch))
+	p.shared = p.prefetch / handlers
 }
 
 // sized learns from a fetch of n messages with so many bytes.

@@ -236,7 +236,7 @@ func (e *engine) finish(r *run, v *verdict) {
 // finished learns from a run of n messages.
 func (c *consumer) finished(r *run, n int, now time.Duration) {
 	took := now - r.started
-	c.pace.done(r.recording+took, n, min(c.limit, c.e.pool.limit))
+	c.pace.done(r.recording+took, n, min(c.limit, c.e.pool.limit), len(c.e.consumers))
 	c.recent.done(now, took, n)
 	c.e.worked += took
 	if r.batch == nil { // as each does, without making a function for every message

@@ -4,10 +4,11 @@ import "time"
 
 // The slots are shared by all consumers. Messages that wait are started in turn. But where handlers take long nothing
 // waits, and a slot that becomes free would always go to whoever fetches fastest. So while a consumer that found no
-// slot free fetches again, the others do not fetch more than their share.
+// slot free fetches again, the others do not fetch more than their share: of the slots, or where only quick handlers
+// ask, of what is likely to start soon.
 //
-// What consumers want is summed up as they change, and fetchers that wait for room are sorted by what would give it to
-// them: a message costs the same among a thousand handlers as among ten (BenchmarkManyHandlers).
+// What consumers want is summed up as they change, and fetchers that wait for room are sorted by what gives it to them:
+// a message costs the same among a thousand handlers as among ten (BenchmarkManyHandlers).
 
 // appetite is how long others hold back for a consumer that fetches. If there was something for it, it came by then.
 const appetite = 20 * time.Millisecond
@@ -16,7 +17,38 @@ const appetite = 20 * time.Millisecond
 type demand struct {
 	promised int // free slots that what they hold fills already
 	hungry   int // how many of them have less than their share and just ask for more
+	slow     int // how many of those have handlers so slow that nothing of theirs waits for a slot
 }
+
+func (d demand) plus(o demand) demand {
+	return demand{d.promised + o.promised, d.hungry + o.hungry, d.slow + o.slow}
+}
+
+func (d demand) minus(o demand) demand {
+	return demand{d.promised - o.promised, d.hungry - o.hungry, d.slow - o.slow}
+}
+
+// leeway is how far a consumer may fetch ahead beside others that want this.
+func (d demand) leeway() leeway {
+	switch {
+	case d.slow > 0:
+		return shareOfSlots
+	case d.hungry > 0:
+		return shareOfSoon
+	}
+	return everything
+}
+
+// leeway is how far a consumer may fetch ahead.
+type leeway uint8
+
+const (
+	shareOfSlots leeway = iota
+	shareOfSoon
+	everything
+	beyond // nobody may
+	leeways
+)
 
 // share is how many slots c gets if all consumers want as many as they can.
 func (c *consumer) share() int {
@@ -25,9 +57,12 @@ func (c *consumer) share() int {
 }
 
 func (c *consumer) demand() demand {
-	d := demand{promised: max(0, min(c.held()/c.batchSize, c.limit-c.inUse))}
+	d := demand{promised: c.fills()}
 	if c.hungry() {
 		d.hungry = 1
+		if c.pace.shared == 0 {
+			d.slow = 1
+		}
 	}
 	return d
 }
@@ -36,8 +71,8 @@ func (c *consumer) hungry() bool {
 	if c.quiet || c.inUse+c.lanes.ready.n >= c.share() {
 		return false
 	}
-	if c.intake.gate != notParked {
-		return true
+	if c.intake.parked {
+		return c.intake.gate.free == shareOfSlots // a slot is all that it needs
 	}
 	if c.intake.asked == 0 {
 		return false
@@ -52,38 +87,13 @@ func (c *consumer) hungry() bool {
 
 // reckon brings the sum of what all want up to date with c.
 func (c *consumer) reckon() {
-	now, sum := c.demand(), &c.e.wants
-	sum.promised += now.promised - c.wants.promised
-	sum.hungry += now.hungry - c.wants.hungry
-	c.wants = now
+	d := c.demand()
+	c.e.wants = c.e.wants.minus(c.wants).plus(d)
+	c.wants = d
 }
 
 // unpromised is how many slots are free and not promised to what is held.
 func (e *engine) unpromised() int { return e.pool.limit - e.active - e.zombies - e.wants.promised }
-
-// roomBeside is how many deliveries c is to ask for now, beside what others want. Zero or less: none.
-func (c *consumer) roomBeside() int {
-	e := c.e
-	return c.room(e.unpromised()+c.wants.promised, e.wants.hungry == c.wants.hungry)
-}
-
-// room does so where so many slots are free for c, and others are hungry or not. Zero while less than half of what may
-// be held is missing, so that fetches are few and large.
-func (c *consumer) room(slots int, calm bool) int {
-	if c.quiet {
-		return 0
-	}
-	free := max(0, min(c.limit-c.inUse, slots)) * c.batchSize
-	target := min(max(free, c.pace.prefetch), c.pace.fits())
-	if !calm {
-		target = min(target, max(0, c.share()-c.inUse)*c.batchSize)
-	}
-	held := c.held()
-	if missing := target - held; missing*2 >= target || held < free {
-		return missing
-	}
-	return 0
-}
 
 // held is how many deliveries wait here to be started: of messages without a batch those that may start, so that a key
 // whose first one runs for long does not keep others from being fetched.
@@ -94,62 +104,95 @@ func (c *consumer) held() int {
 	return c.lanes.ready.n
 }
 
-// gate is what lets a parked fetcher go on, beside changes of its own consumer.
-type gate uint8
+// fills is how many slots what is held fills.
+func (c *consumer) fills() int { return max(0, min(c.held()/c.batchSize, c.limit-c.inUse)) }
 
-const (
-	notParked gate = iota
-	forItself      // nothing that others do
-	forSlot        // a slot that is free and not promised
-	forCalm        // that nobody is hungry
-	forEither      // one of them
-	forBoth        // both of them
-	gates
-)
-
-// gateOf is the gate of c, which has no room. A free slot that is not promised is one more than what it holds fills.
-func (c *consumer) gateOf() gate {
-	one := c.wants.promised + 1
-	switch slot, calm := c.room(one, false) > 0, c.room(0, true) > 0; {
-	case slot && calm:
-		return forEither
-	case slot:
-		return forSlot
-	case calm:
-		return forCalm
-	case c.room(one, true) > 0:
-		return forBoth
-	}
-	return forItself
+// roomBeside is how many deliveries to ask for now, beside what others want. None if it is not positive.
+func (c *consumer) roomBeside() int {
+	e := c.e
+	return c.room(e.unpromised()+c.fills(), e.wants.minus(c.wants).leeway())
 }
 
-// park has the fetcher of c wait at a gate, or at none.
-func (c *consumer) park(g gate) {
-	in, parked := &c.intake, &c.e.parked
-	if in.gate == g {
-		return
+// room does so with so many slots and so much leeway. There is none while less than half of what may be held is
+// missing, so that fetches are few and large.
+func (c *consumer) room(slots int, l leeway) int {
+	if c.quiet {
+		return 0
 	}
-	if in.gate != notParked { // the last one takes its place
-		at := parked[in.gate]
-		last := at[len(at)-1]
-		at[in.place], last.intake.place = last, in.place
-		parked[in.gate] = at[:len(at)-1]
+	free := max(0, min(c.limit-c.inUse, slots)) * c.batchSize
+	target := min(max(free, c.pace.prefetch), c.pace.fits())
+	if l != everything {
+		most := max(0, c.share()-c.inUse) * c.batchSize
+		if l == shareOfSoon {
+			most = max(most, c.pace.shared)
+		}
+		target = min(target, most)
 	}
-	if in.gate = g; g != notParked {
-		in.place = len(parked[g])
-		parked[g] = append(parked[g], c)
+	held := c.held()
+	if missing := target - held; missing*2 >= target || held < free {
+		return missing
 	}
+	return 0
+}
+
+// gate is what gives room to a consumer that has none, beside changes of its own: so much leeway while all slots are
+// taken or promised, and while one is free.
+type gate struct{ busy, free leeway }
+
+// gate is that of c. A slot that is free is one more than what it holds fills.
+func (c *consumer) gate() gate {
+	if len(c.e.consumers) == 1 {
+		return gate{beyond, beyond} // there is nothing but changes of its own
+	}
+	return gate{busy: c.needs(0), free: c.needs(c.fills() + 1)}
+}
+
+// needs is the least leeway that gives room with so many slots.
+func (c *consumer) needs(slots int) leeway {
+	l := shareOfSlots
+	for l < beyond && c.room(slots, l) <= 0 {
+		l++
+	}
+	return l
+}
+
+// parked are the consumers whose fetchers wait for room, by their gates.
+type parked [leeways][leeways][]*consumer
+
+func (p *parked) at(g gate) *[]*consumer { return &p[g.busy][g.free] }
+
+// park has the fetcher of c wait at the gate that it has now.
+func (c *consumer) park() {
+	in, g := &c.intake, c.gate()
+	if in.parked {
+		if in.gate == g {
+			return
+		}
+		c.unpark()
+	}
+	queue := c.e.parked.at(g)
+	in.parked, in.gate, in.place = true, g, len(*queue)
+	*queue = append(*queue, c)
+}
+
+// unpark takes c from its gate. The last one there takes its place.
+func (c *consumer) unpark() {
+	in, queue := &c.intake, c.e.parked.at(c.intake.gate)
+	last := len(*queue) - 1
+	other := (*queue)[last]
+	(*queue)[in.place], other.intake.place = other, in.place
+	*queue = (*queue)[:last]
+	in.parked = false
 }
 
 // makeRoom takes in that c has changed, or how many slots are free, and wakes the fetchers that have room now.
 func (c *consumer) makeRoom() {
+	if c.intake.parked {
+		c.park()
+	}
 	c.reckon()
-	if c.intake.gate != notParked {
-		if c.roomBeside() > 0 {
-			c.wakeFetcher()
-		} else {
-			c.park(c.gateOf())
-		}
+	if c.intake.parked && c.roomBeside() > 0 {
+		c.wakeFetcher()
 	}
 	c.e.openGates()
 }
@@ -157,6 +200,9 @@ func (c *consumer) makeRoom() {
 // makeRoom does so where all may have changed.
 func (e *engine) makeRoom() {
 	for _, c := range e.consumers {
+		if c.intake.parked {
+			c.park()
+		}
 		c.reckon()
 	}
 	for _, c := range e.consumers {
@@ -164,33 +210,31 @@ func (e *engine) makeRoom() {
 	}
 }
 
-// openGates wakes the fetchers that have room because of others. One that is the only hungry one itself is not among
-// them: it holds something, and looks for itself when that starts.
+// openGates wakes the fetchers that have room because of others. One that is hungry itself and finds all slots taken is
+// not among them: it holds something, and looks for itself when that starts.
 func (e *engine) openGates() {
-	slot, calm := e.unpromised() > 0, e.wants.hungry == 0
-	if slot {
-		e.wakeFetchers(forSlot)
+	if len(e.consumers) == 1 {
+		return
 	}
-	if calm {
-		e.wakeFetchers(forCalm)
-	}
-	if slot || calm {
-		e.wakeFetchers(forEither)
-	}
-	if slot && calm {
-		e.wakeFetchers(forBoth)
+	l, slot := e.wants.leeway(), e.unpromised() > 0
+	for busy := range leeways {
+		for free := range busy + 1 { // a free slot never makes it harder
+			if busy <= l || slot && free <= l {
+				e.wakeFetchers(&e.parked[busy][free])
+			}
+		}
 	}
 }
 
-func (e *engine) wakeFetchers(g gate) {
-	for n := len(e.parked[g]); n > 0; n = len(e.parked[g]) {
-		e.parked[g][n-1].wakeFetcher()
+func (e *engine) wakeFetchers(queue *[]*consumer) {
+	for len(*queue) > 0 {
+		(*queue)[len(*queue)-1].wakeFetcher()
 	}
 }
 
 // wakeFetcher wakes the fetcher, which waits for room.
 func (c *consumer) wakeFetcher() {
-	c.park(notParked)
+	c.unpark()
 	c.ask()
 	c.intake.wake.Signal()
 }

@@ -212,3 +212,26 @@ func TestLongHandlersShareTheSlots(t *testing.T) {
 		pause(time.Minute)
 	})
 }
+
+// Many quick messages leave the slow ones of another topic their share, and the other way round.
+func TestQuickAndSlowHandlersShareTheSlots(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		var quick, slow gauge
+		w := worker.New(r.broker, worker.Options{Concurrency: 4})
+		worker.HandleRaw(w, "quick", quick.sleeper(time.Millisecond))
+		worker.HandleRaw(w, "slow", slow.sleeper(10*time.Second))
+		r.publish("quick", numbered(300_000))
+		stop := start(t, w)
+		pause(time.Second)
+		r.publish("slow", numbered(100))
+		pause(61 * time.Second)
+		if slow.total < 12 { // two slots for six times ten seconds
+			t.Errorf("%d slow ones started", slow.total)
+		}
+		if quick.total < 90_000 { // two slots for five times ten seconds: at first the slow ones got all four
+			t.Errorf("%d quick ones handled", quick.total)
+		}
+		go func() { _ = stop() }()
+		pause(time.Minute)
+	})
+}

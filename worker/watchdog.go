@@ -132,7 +132,7 @@ func (c *consumer) lookAtWaiting(now time.Duration) {
 		c.e.offer(c)
 	}
 	if waited := now - head.arrived; waited >= c.patience() {
-		c.pace.stalled(waited, min(c.limit, c.e.pool.limit))
+		c.pace.stalled(waited, min(c.limit, c.e.pool.limit), len(c.e.consumers))
 		c.giveBackReady()
 		c.settleSoon()
 		return
