@@ -1,6 +1,11 @@
 package worker
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/ferrymq/ferry"
+)
 
 // State is how a subscription fares.
 type State string
@@ -69,6 +74,8 @@ func (e *engine) setHealth(c *consumer, s State, err error) {
 	case old == s:
 	case old == Starting && s == OK:
 		e.log.Info("subscribed", "topic", c.topic, "group", c.group, "instance", e.instance)
+	case s == Reconnecting && errors.Is(err, ferry.ErrFull):
+		e.log.Warn("the broker has no room; trying again", "topic", c.topic, "group", c.group, "error", err)
 	case s == Reconnecting:
 		e.log.Warn("the broker is away; trying again", "topic", c.topic, "group", c.group, "error", err)
 	case old == Reconnecting && s == OK:

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,24 @@ func TestReady(t *testing.T) {
 			t.Errorf("what was published then went elsewhere: %+v", s.Consumers[1])
 		}
 		mustStop(t, stop)
+	})
+}
+
+// A broker that has no room for another group is not away, and is not said to be.
+func TestNoRoomToSubscribe(t *testing.T) {
+	broken(t, func(t *testing.T, r *rig, d *faulty) {
+		d.set(func() { d.subscribe = func() error { return ferry.ErrFull } })
+		var log strings.Builder
+		w := worker.New(r.broker, worker.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		worker.HandleRaw(w, topic, nothing)
+		stop := start(t, w)
+		pause(time.Minute)
+		d.set(func() { d.subscribe = nil })
+		<-w.Ready()
+		mustStop(t, stop)
+		if said := log.String(); !strings.Contains(said, "no room") || strings.Contains(said, "away") {
+			t.Errorf("it says %s", said)
+		}
 	})
 }
 
