@@ -1,105 +1,14 @@
 package redis
 
-import _ "embed" // the scripts
+import "embed"
 
-// Fragments that scripts share.
-var (
-	//go:embed lua/head.lua
-	luaHead string
-	//go:embed lua/types.lua
-	luaTypes string
-	//go:embed lua/guard.lua
-	luaGuard string
-	//go:embed lua/slim.lua
-	luaSlim string
-	//go:embed lua/memory.lua
-	luaMemory string
-	//go:embed lua/answers.lua
-	luaAnswers string
-	//go:embed lua/once.lua
-	luaOnce string
-	//go:embed lua/identify.lua
-	luaIdentify string
-	//go:embed lua/store.lua
-	luaStore string
-	//go:embed lua/chain.lua
-	luaChain string
-	//go:embed lua/state.lua
-	luaState string
-	//go:embed lua/losses.lua
-	luaLosses string
-	//go:embed lua/leases.lua
-	luaLeases string
-	//go:embed lua/fan.lua
-	luaFan string
-	//go:embed lua/storing.lua
-	luaStoring string
-	//go:embed lua/settling.lua
-	luaSettling string
-	//go:embed lua/flight.lua
-	luaFlight string
-	//go:embed lua/acking.lua
-	luaAcking string
-	//go:embed lua/claiming.lua
-	luaClaiming string
-	//go:embed lua/quick.lua
-	luaQuick string
-	//go:embed lua/viewing.lua
-	luaViewing string
-)
-
-// One operation each.
-var (
-	//go:embed lua/publish.lua
-	luaPublish string
-	//go:embed lua/plain.lua
-	luaPlain string
-	//go:embed lua/claim.lua
-	luaClaim string
-	//go:embed lua/ack.lua
-	luaAck string
-	//go:embed lua/exchange.lua
-	luaExchange string
-	//go:embed lua/settle.lua
-	luaSettle string
-	//go:embed lua/emit.lua
-	luaEmit string
-	//go:embed lua/check.lua
-	luaCheck string
-	//go:embed lua/begin.lua
-	luaBegin string
-	//go:embed lua/extend.lua
-	luaExtend string
-	//go:embed lua/leave.lua
-	luaLeave string
-	//go:embed lua/promote.lua
-	luaPromote string
-	//go:embed lua/group.lua
-	luaGroup string
-	//go:embed lua/ungroup.lua
-	luaUngroup string
-	//go:embed lua/configure.lua
-	luaConfigure string
-	//go:embed lua/delete.lua
-	luaDelete string
-	//go:embed lua/move.lua
-	luaMove string
-	//go:embed lua/purge.lua
-	luaPurge string
-	//go:embed lua/drop.lua
-	luaDrop string
-	//go:embed lua/invalid.lua
-	luaInvalid string
-	//go:embed lua/repair.lua
-	luaRepair string
-	//go:embed lua/peek.lua
-	luaPeek string
-	//go:embed lua/tidy.lua
-	luaTidy string
-	//go:embed lua/stats.lua
-	luaStats string
-	//go:embed lua/view.lua
-	luaView string
-	//go:embed lua/page.lua
-	luaPage string
-)
+// Operations, and the fragments that they share, each by its name: one that is missing fails the build.
+//
+//go:embed lua/ack.lua lua/acking.lua lua/answers.lua lua/begin.lua lua/chain.lua lua/check.lua lua/claim.lua
+//go:embed lua/claiming.lua lua/configure.lua lua/delete.lua lua/drop.lua lua/emit.lua lua/exchange.lua lua/extend.lua
+//go:embed lua/fan.lua lua/flight.lua lua/group.lua lua/guard.lua lua/head.lua lua/identify.lua lua/invalid.lua
+//go:embed lua/leases.lua lua/leave.lua lua/losses.lua lua/memory.lua lua/move.lua lua/once.lua lua/page.lua
+//go:embed lua/peek.lua lua/plain.lua lua/promote.lua lua/publish.lua lua/purge.lua lua/quick.lua lua/repair.lua
+//go:embed lua/settle.lua lua/settling.lua lua/slim.lua lua/state.lua lua/stats.lua lua/store.lua lua/storing.lua
+//go:embed lua/tidy.lua lua/types.lua lua/ungroup.lua lua/view.lua lua/viewing.lua
+var luaFiles embed.FS

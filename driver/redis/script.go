@@ -11,51 +11,20 @@ type script = redisconn.Script
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
-	publish, plain, claim, ack, exchange, settle, emit, check, begin, extend, leave, promote, group,
-	ungroup, configure script
-	del, move, purge, drop, invalid, repair, peek, tidy, stats, view,
-	page script
+	publish, plain, claim, ack, exchange, settle, emit, check, begin, extend, leave, promote, group script
+	ungroup, configure, del, move, purge, drop, invalid, repair, peek, tidy, stats, view, page      script
 }
 
-// newScripts puts fragments and operations together.
 func newScripts(flags bool) *scripts {
-	a := redisconn.Assembly{Flags: flags, Frees: "redis.call('HDEL', KEYS[1], '')"}
-	plain, relief := a.Plain, a.Relief
-	head := luaHead + "\n" + luaTypes + "\n"
-	guarded := luaHead + "\n" + luaGuard + "\n" + luaTypes + "\n"
-	store := luaMemory + "\n" + luaAnswers + "\n" + luaIdentify + "\n" + luaStore
-	group := head + store + luaChain + luaState
+	l := redisconn.Library{Files: luaFiles, Flags: flags, Frees: "redis.call('HDEL', KEYS[1], '')"}
 	return &scripts{
-		publish: plain(guarded, store, luaChain, luaFan, luaStoring, luaPublish),
-		plain:   plain(luaSlim, luaGuard, luaAnswers, luaPlain),
-		claim: relief(luaHead, luaClaiming, luaQuick, luaTypes, store, luaChain, luaState, luaLosses,
-			luaLeases, luaClaim),
-		ack:       relief(luaHead, luaMemory, luaAnswers, luaAcking, luaAck),
-		exchange:  relief(luaHead, luaMemory, luaAnswers, luaAcking, luaClaiming, luaExchange),
-		settle:    relief(group, luaLosses, luaLeases, luaSettling, luaSettle),
-		emit:      relief(guarded, store, luaChain, luaState, luaLosses, luaLeases, luaFan, luaStoring, luaSettling, luaEmit),
-		check:     relief(group, luaLosses, luaLeases, luaCheck),
-		begin:     relief(group, luaLosses, luaLeases, luaBegin),
-		extend:    relief(group, luaLosses, luaLeases, luaExtend),
-		leave:     relief(group, luaLosses, luaLeases, luaLeave),
-		promote:   relief(guarded, store, luaChain, luaState, luaLosses, luaLeases, luaFan, luaPromote),
-		group:     plain(head, luaGroup),
-		ungroup:   relief(head, luaUngroup),
-		configure: relief(head, luaConfigure),
-		del: relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState,
-			luaFlight, luaDelete),
-		move: relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState,
-			luaFlight, luaFan, luaMove),
-		purge: relief(guarded, luaMemory, luaAnswers, luaOnce, luaIdentify, luaStore, luaChain, luaState,
-			luaFlight, luaPurge),
-		drop:    relief(guarded, luaDrop),
-		invalid: relief(guarded, store, luaChain, luaState, luaLosses, luaLeases, luaFlight, luaInvalid),
-		repair:  relief(guarded, store, luaChain, luaState, luaFlight, luaRepair),
-		peek:    plain(luaPeek),
-		tidy:    relief(luaTidy),
-		stats:   plain(luaStats),
-		view:    plain(luaIdentify, luaViewing, luaView),
-		page:    plain(luaIdentify, luaViewing, luaPage),
+		publish: l.Plain("publish"), plain: l.Plain("plain"), claim: l.Relief("claim"), ack: l.Relief("ack"),
+		exchange: l.Relief("exchange"), settle: l.Relief("settle"), emit: l.Relief("emit"), check: l.Relief("check"),
+		begin: l.Relief("begin"), extend: l.Relief("extend"), leave: l.Relief("leave"), promote: l.Relief("promote"),
+		group: l.Plain("group"), ungroup: l.Relief("ungroup"), configure: l.Relief("configure"), del: l.Relief("delete"),
+		move: l.Relief("move"), purge: l.Relief("purge"), drop: l.Relief("drop"), invalid: l.Relief("invalid"),
+		repair: l.Relief("repair"), peek: l.Plain("peek"), tidy: l.Relief("tidy"), stats: l.Plain("stats"),
+		view: l.Plain("view"), page: l.Plain("page"),
 	}
 }
 

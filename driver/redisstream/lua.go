@@ -1,117 +1,15 @@
 package redisstream
 
-import _ "embed" // the scripts
+import "embed"
 
-// Scripts and their fragments, each by its name: one that is missing fails the build.
-var (
-	//go:embed lua/ack.lua
-	luaAck string
-	//go:embed lua/ack_each.lua
-	luaAckEach string
-	//go:embed lua/ack_keys.lua
-	luaAckKeys string
-	//go:embed lua/advance.lua
-	luaAdvance string
-	//go:embed lua/audit.lua
-	luaAudit string
-	//go:embed lua/begin.lua
-	luaBegin string
-	//go:embed lua/behind.lua
-	luaBehind string
-	//go:embed lua/belongs.lua
-	luaBelongs string
-	//go:embed lua/book.lua
-	luaBook string
-	//go:embed lua/booked.lua
-	luaBooked string
-	//go:embed lua/browse.lua
-	luaBrowse string
-	//go:embed lua/claim.lua
-	luaClaim string
-	//go:embed lua/configure.lua
-	luaConfigure string
-	//go:embed lua/create.lua
-	luaCreate string
-	//go:embed lua/delete.lua
-	luaDelete string
-	//go:embed lua/drop.lua
-	luaDrop string
-	//go:embed lua/extend.lua
-	luaExtend string
-	//go:embed lua/fan.lua
-	luaFan string
-	//go:embed lua/gate.lua
-	luaGate string
-	//go:embed lua/get.lua
-	luaGet string
-	//go:embed lua/group.lua
-	luaGroup string
-	//go:embed lua/guard.lua
-	luaGuard string
-	//go:embed lua/head.lua
-	luaHead string
-	//go:embed lua/hear.lua
-	luaHear string
-	//go:embed lua/held.lua
-	luaHeld string
-	//go:embed lua/invalid.lua
-	luaInvalid string
-	//go:embed lua/lease.lua
-	luaLease string
-	//go:embed lua/leave.lua
-	luaLeave string
-	//go:embed lua/lost.lua
-	luaLost string
-	//go:embed lua/move.lua
-	luaMove string
-	//go:embed lua/names.lua
-	luaNames string
-	//go:embed lua/numbers.lua
-	luaNumbers string
-	//go:embed lua/own.lua
-	luaOwn string
-	//go:embed lua/pending.lua
-	luaPending string
-	//go:embed lua/progress.lua
-	luaProgress string
-	//go:embed lua/publish.lua
-	luaPublish string
-	//go:embed lua/purge.lua
-	luaPurge string
-	//go:embed lua/quick.lua
-	luaQuick string
-	//go:embed lua/read.lua
-	luaRead string
-	//go:embed lua/replay.lua
-	luaReplay string
-	//go:embed lua/reset.lua
-	luaReset string
-	//go:embed lua/retire.lua
-	luaRetire string
-	//go:embed lua/settle.lua
-	luaSettle string
-	//go:embed lua/span.lua
-	luaSpan string
-	//go:embed lua/split.lua
-	luaSplit string
-	//go:embed lua/spread.lua
-	luaSpread string
-	//go:embed lua/state.lua
-	luaState string
-	//go:embed lua/stats.lua
-	luaStats string
-	//go:embed lua/store.lua
-	luaStore string
-	//go:embed lua/sweep.lua
-	luaSweep string
-	//go:embed lua/trim.lua
-	luaTrim string
-	//go:embed lua/typed.lua
-	luaTyped string
-	//go:embed lua/types.lua
-	luaTypes string
-	//go:embed lua/ungroup.lua
-	luaUngroup string
-	//go:embed lua/view.lua
-	luaView string
-)
+// Operations, and the fragments that they share, each by its name: one that is missing fails the build.
+//
+//go:embed lua/ack.lua lua/ack_each.lua lua/ack_keys.lua lua/ack_plain.lua lua/advance.lua lua/audit.lua lua/begin.lua
+//go:embed lua/belongs.lua lua/book.lua lua/booked.lua lua/browse.lua lua/claim.lua lua/configure.lua lua/create.lua
+//go:embed lua/delete.lua lua/drop.lua lua/extend.lua lua/fan.lua lua/gate.lua lua/get.lua lua/group.lua lua/guard.lua
+//go:embed lua/head.lua lua/hear.lua lua/held.lua lua/invalid.lua lua/lease.lua lua/leave.lua lua/lost.lua
+//go:embed lua/move.lua lua/names.lua lua/numbers.lua lua/own.lua lua/pending.lua lua/progress.lua lua/publish.lua
+//go:embed lua/purge.lua lua/quick.lua lua/read.lua lua/replay.lua lua/reset.lua lua/retire.lua lua/settle.lua
+//go:embed lua/span.lua lua/split.lua lua/spread.lua lua/state.lua lua/stats.lua lua/store.lua lua/sweep.lua
+//go:embed lua/trim.lua lua/typed.lua lua/types.lua lua/ungroup.lua lua/view.lua
+var luaFiles embed.FS

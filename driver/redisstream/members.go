@@ -195,7 +195,7 @@ func (s *subscription) verdicts(c *scriptCall, n int) string {
 	if c.err == nil && c.reply.Text(0) == "stale" {
 		c.err = s.gone()
 	} else if c.err == nil && len(letters) != n {
-		c.err = c.reply.ErrShape(c.script.name)
+		c.err = c.reply.ErrShape(c.script.Name)
 	}
 	return letters
 }

@@ -9,11 +9,7 @@ import (
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
-// script is one operation, ready to be called.
-type script struct {
-	redisconn.Script
-	name string
-}
+type script = redisconn.Script
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
@@ -21,46 +17,17 @@ type scripts struct {
 	get, browse, stats, del, move, purge, reset, invalid, audit, progress, pending, span, trim, split            script
 }
 
-// newScripts puts fragments and operations together.
 func newScripts(flags bool) *scripts {
-	a := redisconn.Assembly{Flags: flags, Frees: "redis.call('UNLINK', KEYS[1] .. ':none')"}
-	plain := func(name string, parts ...string) script { return script{a.Plain(parts...), name} }
-	relief := func(name string, parts ...string) script { return script{a.Relief(parts...), name} }
-	state := luaSpread + "\n" + luaState
+	l := redisconn.Library{Files: luaFiles, Flags: flags, Frees: "redis.call('UNLINK', KEYS[1] .. ':none')"}
 	return &scripts{
-		create:  plain("create", luaHead, luaTypes, luaTyped, luaCreate),
-		publish: plain("publish", luaPublish),
-		store:   plain("store", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaStore),
-		claim: relief("claim", luaGate, luaTypes, luaLease, luaQuick, luaHead, state, luaFan, luaAdvance,
-			luaRead, luaLost, luaClaim),
-		book:   relief("book", luaGuard, luaTypes, luaLease, luaBooked, luaHead, state, luaRead, luaBook),
-		begin:  relief("begin", luaHead, luaTypes, luaTyped, state, luaHeld, luaBegin),
-		ack:    relief("ack", luaHear, luaSpread, luaAck, luaAckEach, luaAckKeys, luaHead, luaState, luaBehind),
-		settle: relief("settle", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaHear, luaHeld, luaSettle),
-		extend: relief("extend", luaHear, luaSpread, luaExtend),
-		own:    relief("own", luaHead, luaTypes, luaTyped, state, luaRetire, luaOwn),
-		leave: relief("leave", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaLost, luaRetire,
-			luaHear, luaLeave),
-		group:     plain("group", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaGroup),
-		ungroup:   relief("ungroup", luaHead, luaTypes, luaTyped, state, luaRead, luaSweep, luaNames, luaUngroup),
-		drop:      relief("drop", luaHead, luaTypes, luaTyped, luaNames, luaDrop),
-		configure: relief("configure", luaHead, luaTypes, luaTyped, luaConfigure),
-		get:       relief("get", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaView, luaGet),
-		browse:    relief("browse", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaView, luaBrowse),
-		stats:     relief("stats", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaStats),
-		del:       relief("delete", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaDelete),
-		move:      relief("move", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaMove),
-		purge:     relief("purge", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaRead, luaSweep, luaPurge),
-		reset: relief("reset", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaRead, luaSweep,
-			luaReplay, luaReset),
-		invalid:  relief("invalid", luaHead, luaTypes, luaTyped, state, luaRead, luaInvalid),
-		progress: relief("progress", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaNames, luaProgress),
-		pending:  relief("pending", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaPending),
-		span:     relief("span", luaHead, luaTypes, luaTyped, state, luaReplay, luaSpan),
-		trim:     relief("trim", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaRead, luaTrim),
-		split:    relief("split", luaHead, luaTypes, luaTyped, luaNames, luaSplit),
-		audit: relief("audit", luaHead, luaTypes, luaTyped, state, luaFan, luaAdvance, luaRead, luaSweep, luaBelongs,
-			luaNumbers, luaAudit),
+		create: l.Plain("create"), publish: l.Plain("publish"), store: l.Plain("store"), claim: l.Relief("claim"),
+		book: l.Relief("book"), begin: l.Relief("begin"), ack: l.Relief("ack"), settle: l.Relief("settle"),
+		extend: l.Relief("extend"), own: l.Relief("own"), leave: l.Relief("leave"), group: l.Plain("group"),
+		ungroup: l.Relief("ungroup"), drop: l.Relief("drop"), configure: l.Relief("configure"), get: l.Relief("get"),
+		browse: l.Relief("browse"), stats: l.Relief("stats"), del: l.Relief("delete"), move: l.Relief("move"),
+		purge: l.Relief("purge"), reset: l.Relief("reset"), invalid: l.Relief("invalid"), audit: l.Relief("audit"),
+		progress: l.Relief("progress"), pending: l.Relief("pending"), span: l.Relief("span"), trim: l.Relief("trim"),
+		split: l.Relief("split"),
 	}
 }
 
@@ -78,7 +45,7 @@ func (p *partition) runAt(ctx context.Context, level driver.Durability, s *scrip
 		reply, err = s.Run(ctx, p.d.client, p.keys(), append([]any{p.of}, args...)...)
 	}
 	if err == nil && len(reply) == 0 {
-		err = reply.ErrShape(s.name)
+		err = reply.ErrShape(s.Name)
 	}
 	return reply, err
 }
@@ -119,7 +86,7 @@ func (d *Driver) runAll(ctx context.Context, calls []*scriptCall) {
 		if c.err = redisconn.Classify(c.err); c.err != nil {
 			failed = c.err
 		} else if len(c.reply) == 0 {
-			c.err = c.reply.ErrShape(c.script.name)
+			c.err = c.reply.ErrShape(c.script.Name)
 		}
 	}
 	if failed != nil {

@@ -3,6 +3,7 @@ package redisconn
 import (
 	"context"
 	"crypto/sha1"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 )
 
 // Script is one operation, ready to be called.
-type Script struct{ source, sha string }
+type Script struct{ Name, source, sha string }
 
 // NewScript returns the script with this text.
 func NewScript(source string) Script {
@@ -23,25 +24,50 @@ func NewScript(source string) Script {
 	return Script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// Assembly puts scripts together for one version of the server.
-type Assembly struct {
+// Library is the Lua of a driver, for one version of the server: operations, and the fragments that they share. The head
+// of an operation names the fragments that come before it, in order.
+type Library struct {
+	// Files are lua/ and a name each. They are embedded by their names, so that one that is missing fails the build.
+	Files embed.FS
 	// Flags says that the server reads them: Redis from 7.0 on.
 	Flags bool
 	// Frees is a write that frees memory and changes nothing, for a server that reads no flags.
 	Frees string
 }
 
-// Plain is a script of these parts.
-func (a Assembly) Plain(parts ...string) Script { return NewScript(strings.Join(parts, "\n")) }
+// Plain is the script of an operation.
+func (l Library) Plain(name string) Script { return l.script(name, "") }
 
-// Relief is a script that relieves a full server, and so may write when it is out of memory: by a flag; before there
-// were flags, a script was judged by its first write.
-func (a Assembly) Relief(parts ...string) Script {
-	first := a.Frees
-	if a.Flags {
-		first = "#!lua flags=allow-oom"
+// Relief is the script of an operation that relieves a full server, and so may write when it is out of memory: by a
+// flag; before there were flags, a script was judged by its first write.
+func (l Library) Relief(name string) Script {
+	if l.Flags {
+		return l.script(name, "#!lua flags=allow-oom\n")
 	}
-	return NewScript(first + "\n" + strings.Join(parts, "\n"))
+	return l.script(name, l.Frees+"\n")
+}
+
+func (l Library) script(name, text string) Script {
+	operation := l.file(name)
+	_, head, _ := strings.Cut(operation, "\n-- Fragments: ")
+	fragments, _, some := strings.Cut(head, ".\n")
+	for fragment := range strings.SplitSeq(fragments, ", ") {
+		if some {
+			text += l.file(fragment) + "\n"
+		}
+	}
+	s := NewScript(text + operation)
+	s.Name = name
+	return s
+}
+
+// file returns an operation or a fragment. That a head names one that is not there is found when the driver is opened.
+func (l Library) file(name string) string {
+	text, err := l.Files.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // Run calls the script. A server that does not know it, after a restart or SCRIPT FLUSH, is sent its text.

@@ -1,5 +1,5 @@
 -- delete: removes one message, for one group or for all.
--- Fragments: head, guard, types, memory, answers, once, store, chain, state, flight.
+-- Fragments: head, guard, types, memory, answers, once, identify, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "", 6 which death of it is meant, or "0".
 -- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic, not to a group), {"outlived"} (that death is over) or {"flying"}.

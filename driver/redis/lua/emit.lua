@@ -1,5 +1,5 @@
 -- emit: ends one delivery and stores its follow-ups, all in the same topic shard, in one step.
--- Fragments: head, guard, types, memory, answers, store, chain, state, losses, leases, fan, storing, settling.
+-- Fragments: head, guard, types, memory, answers, identify, store, chain, state, losses, leases, fan, storing, settling.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 offset of the group, 5 to 10 the delivery, see settling, 11 and on the
 --   follow-ups, see storing.

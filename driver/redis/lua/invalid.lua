@@ -1,5 +1,5 @@
 -- invalid: moves a message in flight that cannot be decoded to the parse errors of its topic, whole.
--- Fragments: head, guard, types, memory, answers, store, chain, state, losses, leases, flight.
+-- Fragments: head, guard, types, memory, answers, identify, store, chain, state, losses, leases, flight.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 offset of the group, 4 token of the lease, 5 sequence number, 6 what is wrong.
 -- Returns {"ok"} or {"lost"}.

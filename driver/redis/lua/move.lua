@@ -1,5 +1,5 @@
 -- move: makes one message due after a while: a delayed or held one, or a dead or waiting one of a group.
--- Fragments: head, guard, types, memory, answers, once, store, chain, state, flight, fan.
+-- Fragments: head, guard, types, memory, answers, once, identify, store, chain, state, flight, fan.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "", 6 wait in ms, 7 the item as it is
 --   from now on, 8 envelope that replaces the content, or "", 9 which death of it is meant, or "0", 10 offset of another group that gets

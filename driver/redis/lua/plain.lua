@@ -1,6 +1,6 @@
 -- plain: publishes messages that are all plain (of normal priority, without key, delay, TTL, dedup id or id of the producer's
 --   own) and new, to a topic without bounds: what publish does then, with less to look at.
--- Fragments: guard, answers.
+-- Fragments: slim, guard, answers.
 -- KEYS: as below, then for each group its hash and its lane of normal priority.
 -- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 how many, then the ids, then the envelopes.
 -- Returns {"ok", first sequence number}, or {"slow"} when something is not so, {"slow", "bound"} when that is a bound: then nothing was

@@ -1,5 +1,5 @@
 -- promote: what is due takes effect: delayed messages, waits and leases of all groups, expiries, dedup windows.
--- Fragments: head, guard, types, memory, answers, store, chain, state, losses, leases, fan.
+-- Fragments: head, guard, types, memory, answers, identify, store, chain, state, losses, leases, fan.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 how much to do at most.
 -- Returns {"ok", now, when something is due next or "", groups that now have something to claim}, or {"nogroup"} when something is

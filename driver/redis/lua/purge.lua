@@ -1,5 +1,5 @@
 -- purge: removes some of what one group, or the topic, has queued, in the order of the sequence numbers.
--- Fragments: head, guard, types, memory, answers, once, store, chain, state, flight.
+-- Fragments: head, guard, types, memory, answers, once, identify, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups; behind them, the group that is being deleted, if that is meant.
 -- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 offset of the group or "" for all groups and what is delayed, 5 look at
 --   numbers above this one, 6 and up to this one, 7 how many to look at, 8 "1" to remove everything, dead and in flight too.

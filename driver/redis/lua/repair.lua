@@ -1,5 +1,5 @@
 -- repair: mends one thing that an audit found, if it is still so. Repeating it changes nothing more.
--- Fragments: head, guard, types, memory, answers, store, chain, state, flight.
+-- Fragments: head, guard, types, memory, answers, identify, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 offset of the group or "0", 4 what: "orphan", "ghost", "double", "lease", "timer", "chain", "head", "link",
 --   "grave", "losses", "id", "stale id", "pending", "foreign", "segment", "counts", "total"; 5 and 6 as told below.

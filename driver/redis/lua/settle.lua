@@ -1,5 +1,5 @@
 -- settle: ends deliveries, each as one step, in order.
--- Fragments: head, types, memory, answers, store, chain, state, losses, leases, settling.
+-- Fragments: head, types, memory, answers, identify, store, chain, state, losses, leases, settling.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 id of the request, 2 how many; then six for each, see settling.
 -- Returns {one letter for each, k settled or l lost, then a list of the sequence numbers that were returned with others of

@@ -1,5 +1,6 @@
 -- audit: looks at some of a partition, and with "1" repairs what is wrong with it: first at every message (s those in the stream, o those
 -- beside it), whether it is where its state says; then at every structure (g), whether what is in it belongs there.
+-- Fragments: head, types, typed, spread, state, fan, advance, read, sweep, belongs, numbers.
 -- ARGV: 1 partitions, 2 "1" to repair, 3 cursor.
 -- Returns {"stale"} or {"ok", how many were looked at, list of {kind, group, id, text, "1" if repaired}, counts found, cursor or "",
 --   counters of the topic and its groups}: what should be found, and what tells that something happened meanwhile.

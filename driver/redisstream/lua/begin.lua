@@ -1,4 +1,5 @@
 -- begin: notes that the handlers of deliveries are about to start.
+-- Fragments: head, types, typed, spread, state, held.
 -- ARGV: 1 partitions, 2 group, 3 how many; then of each: id, token.
 -- Returns {"stale"} or {"ok", k or l for each}.
 local g = ARGV[2]

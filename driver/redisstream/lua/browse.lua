@@ -1,4 +1,5 @@
 -- browse: a page of messages in one state, oldest first.
+-- Fragments: head, types, typed, spread, state, fan, advance, view.
 -- ARGV: 1 partitions, 2 group or "", 3 letter of the state, 4 cursor, 5 most of them, 6 most to look at.
 -- Returns {"stale"}, {"missing", groups} or {"ok", views, how many were looked at, cursor or ""}; a view of what is beside the stream has the
 --   cursor behind it at the end.

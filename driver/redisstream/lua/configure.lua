@@ -1,4 +1,5 @@
 -- configure: sets fields of a topic, or pauses a group.
+-- Fragments: head, types, typed.
 -- ARGV: 1 partitions, 2 "ensure" (only if nothing else is configured), "topic" or "group", 3 group; then fields and values.
 -- Returns {"stale"}, {"missing", groups}, {"differs"} or {"ok"}.
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end

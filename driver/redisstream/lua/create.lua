@@ -1,4 +1,5 @@
 -- create: makes a partition.
+-- Fragments: head, types, typed.
 -- ARGV: 1 partitions.
 -- Returns {"ok"}, or {"other", number of partitions} when it exists with another number, {"closed"} while the number changes.
 call('HSETNX', TOPIC, 'partitions', ARGV[1])

@@ -1,4 +1,5 @@
 -- delete: removes one message, for one group or for all.
+-- Fragments: head, types, typed, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 group or "" for all, 3 "i" and an id, or "r" and a stream id, 4 which death of it is
 --   meant, or "0".
 -- Returns {"stale"}, {"missing"}, {"conflict"}, {"outlived"} or {"ok"}.

@@ -1,4 +1,5 @@
 -- drop: removes a partition with everything in it.
+-- Fragments: head, types, typed, names.
 -- ARGV: 1 partitions, 2 "1" to look only whether it has members.
 -- Returns {"stale"}, {"members", group, how many} or {"ok"}.
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end

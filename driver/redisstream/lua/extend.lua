@@ -1,4 +1,5 @@
 -- extend: makes leases end one full lease from now.
+-- Fragments: hear, spread.
 -- ARGV: 1 partitions, 2 group, 3 lease in ms, 4 how many tokens; then of each token: itself, how many deliveries, their stream ids.
 -- Returns {"stale"} or {"ok", k or l for each}.
 local call = redis.call

@@ -1,4 +1,5 @@
 -- get: a message as all groups see it.
+-- Fragments: head, types, typed, spread, state, fan, advance, view.
 -- ARGV: 1 partitions, 2 group or "" for all, 3 "i" and an id, or "r" and a stream id.
 -- Returns {"stale"} or {"ok", views}.
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end

@@ -1,4 +1,5 @@
 -- group: creates a group, or finds it.
+-- Fragments: head, types, typed, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 group, 3 order (0 strict, 1 relaxed, "" not decided), 4 "1" to create it only if there is none at all,
 --   5 where it begins.
 -- Returns {"stale"}, {"order", its order}, {"keep"} when it begins in a history that is not kept, or {"ok", names of all groups, where it begins as long as that is not done}.

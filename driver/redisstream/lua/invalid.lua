@@ -1,4 +1,5 @@
 -- invalid: moves an entry that turned out to be undecodable to the parse errors; no group has it any more.
+-- Fragments: head, types, typed, spread, state, read.
 -- ARGV: 1 partitions, 2 stream id, 3 what is wrong.
 -- Returns {"stale"} or {"ok"}.
 local id = ARGV[2]

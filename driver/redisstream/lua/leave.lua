@@ -1,4 +1,5 @@
 -- leave: returns what a member holds, uncounted, and lets go of the partition at once.
+-- Fragments: head, types, typed, spread, state, fan, advance, lost, retire, hear.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 tokens of claims whose answers did not come; then id and token of what it holds, or held and had
 --   begun when it was lost.
 -- Returns {"stale"} or {"ok"}.

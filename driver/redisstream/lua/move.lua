@@ -1,4 +1,5 @@
 -- move: makes one message due.
+-- Fragments: head, types, typed, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 group or "", 3 "i" and an id, or "r" and a stream id, 4 which death of it is meant, or "0", 5 another group
 --   that gets it, or "", 6 wait in ms, 7 id for an undecodable one, 8 bytes; then the fields of its new content, if it is edited.
 -- Returns {"stale"}, {"missing"}, {"conflict"}, {"group"}, {"outlived"}, {"other"}, {"settled"}, {"noedit"} or {"ok"}.

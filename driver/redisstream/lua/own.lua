@@ -2,6 +2,7 @@
 -- stays its own: when that ends, nobody counts on the dead any more. A partition goes to the member that should own it; one that it does
 -- not take, because it died as well, goes to the first who looks after a grace; and an owner gives it up only to somebody who asks. One who
 -- drains gives up at once, takes nothing, and is not planned with; it stays a member for what it still holds.
+-- Fragments: head, types, typed, spread, state, retire.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 life in ms, 5 "1" if the member should own the partition, 6 instance, 7 grace in ms, 8 "1" if it
 --   drains.
 -- The name of a member ends with the newest form of what is stored that it can read.

@@ -1,4 +1,5 @@
 -- progress: what a partition holds, and how far its groups have come.
+-- Fragments: head, types, typed, spread, state, fan, advance, names.
 -- ARGV: 1 partitions.
 -- Returns {"stale"} or {"ok", entries, first id, last id, bytes of memory, of each group {name, owner, lag, pending, list of {consumer,
 --   pending, idle in ms}}}.

@@ -1,4 +1,5 @@
 -- reset: makes some of what is kept ready again for a group, and skips some of what it has not had.
+-- Fragments: head, types, typed, spread, state, fan, advance, read, sweep, replay.
 -- ARGV: 1 partitions, 2 group, 3 from where on it is ready again ("" nothing is), 4 up to where ("" the end), 5 "1" to skip what is ready
 --   before that, 6 cause of the deliveries, 7 "1" for a dry run, 8 "1" to force it, 9 "1" to look only whether it may be done, 10 cursor.
 -- Returns {"stale"}, {"missing", groups}, {"members", how many} or {"ok", replayed, skipped, cursor or ""}.

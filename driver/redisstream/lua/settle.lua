@@ -1,4 +1,5 @@
 -- settle: ends deliveries, each as one step, in order.
+-- Fragments: head, types, typed, spread, state, fan, advance, hear, held.
 -- ARGV: 1 partitions, 2 group, 3 instance, 4 how many; then of each: id, token, outcome (a ack, r retry, d dead, l release,
 --   u release of what no handler saw, x drop, ? only tells whether it is held), wait in ms, failure, how long the
 --   handler took in ns.

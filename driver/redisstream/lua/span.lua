@@ -1,4 +1,5 @@
 -- span: some entries of the stream in a range, whatever became of them.
+-- Fragments: head, types, typed, spread, state, replay.
 -- ARGV: 1 partitions, 2 position of the first ("" the begin), 3 position they are before ("" the end), 4 most of them.
 -- Returns {"stale"} or {"ok", list of {id, published, fields}}.
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end

@@ -1,4 +1,5 @@
 -- split: the steps in which the number of partitions of a topic changes.
+-- Fragments: head, types, typed, names.
 -- ARGV: 1 partitions, 2 "close" (only if there is nothing in it, and nobody), "open" or "drop", 3 how many there will be.
 -- Returns {"ok"} or {"busy", what there is}.
 local is = call('HGET', TOPIC, 'partitions')

@@ -1,4 +1,5 @@
 -- stats: the counts of a partition.
+-- Fragments: head, types, typed, spread, state, fan, advance.
 -- ARGV: 1 partitions.
 -- Returns {"stale"} or {"ok", fields of the topic, {delayed, held, invalid}, of each group {name, order, fields, in flight, waiting,
 --   dead, members, how long the oldest is ready in ms}}.

@@ -1,4 +1,5 @@
 -- store: stores messages of any kind, in order.
+-- Fragments: head, types, typed, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 flags (a all or nothing, f whatever the bounds say), 3 how many; then of each: id, delay in ms, or "@"
 --   and a time, or "h" to hold, or "" for now; TTL in ms, dedup id, its window in ms, "1" for an id of the producer's own,
 --   bytes, how many fields, the fields.

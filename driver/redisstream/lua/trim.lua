@@ -1,5 +1,6 @@
 -- trim: removes some of the oldest entries that are beyond the retention of a partition. One that a group has not settled stops it, or
 -- is dropped, where that was chosen; one in flight always stops it.
+-- Fragments: head, types, typed, spread, state, fan, advance, read.
 -- ARGV: 1 partitions; if an owner does it, 2 its group, 3 member, 4 epoch of its ownership.
 -- Returns {"stale"}, {"lost"} for one who is not the owner any more, or {"ok", removed, dropped, "1" if there is more, "1" if it waits for what is not settled}.
 local f = call('HMGET', TOPIC, 'partitions', 'retain_age', 'retain_entries', 'retain_bytes', 'retain_drop', 'keep')

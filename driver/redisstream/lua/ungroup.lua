@@ -1,4 +1,5 @@
 -- ungroup: removes some of what a group has not settled, and the group when nothing is left.
+-- Fragments: head, types, typed, spread, state, read, sweep, names.
 -- ARGV: 1 partitions, 2 group, 3 "1" to look only whether it has members, 4 cursor.
 -- Returns {"stale"}, {"missing", groups}, {"members", how many} or {"ok", cursor or ""}.
 local g = ARGV[2]

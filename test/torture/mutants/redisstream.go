@@ -35,25 +35,25 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "plain-lease-not-checked", Bug: "an acknowledgement of plain messages is accepted when their lease is over",
-			Edits: lua("ack", "  simple = simple and valid_lease(t)\n", ""),
+			Edits: lua("ack_plain", "  simple = simple and valid_lease(t)\n", ""),
 			Check: ofStreams("TestLapsedLeaseIsRefused"),
 		},
 		{
 			Name: "plain-token-not-checked",
 			Bug:  "an acknowledgement of plain messages is accepted from one who held them before",
-			Edits: lua("ack", "    if not v or v ~= mark and string.find(v, mark, 1, true) ~= 1 or odd[i]",
+			Edits: lua("ack_plain", "    if not v or v ~= mark and string.find(v, mark, 1, true) ~= 1 or odd[i]",
 				"    v = v or mark\n    if odd[i]"),
 			Check: ofStreams("TestEndedDeliveryIsRefused"),
 		},
 		{
 			Name:  "whole-lease-not-checked",
 			Bug:   "an acknowledgement of a claim that is noted whole is accepted when its lease is over",
-			Edits: lua("ack", "    if not letters or not valid_lease(t) then", "    if not letters then"),
+			Edits: lua("ack_plain", "    if not letters or not valid_lease(t) then", "    if not letters then"),
 			Check: ofStreams("TestLapsedLeaseIsRefused"),
 		},
 		{
 			Name: "whole-claim-acked-twice", Bug: "what is left of a claim is not looked at when it is acknowledged",
-			Edits: lua("ack", "    if string.sub(letters, first, last) ~= string.rep('h', length) then return nil end\n", ""),
+			Edits: lua("ack_plain", "    if string.sub(letters, first, last) ~= string.rep('h', length) then return nil end\n", ""),
 			Check: ofStreams("TestEndedDeliveryIsRefused"),
 		},
 		{
