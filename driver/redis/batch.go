@@ -148,6 +148,29 @@ func (s *shard) bodies(ctx context.Context, items []item) ([]string, error) {
 	return s.fields(ctx, s.keys[keyBodies], seqs)
 }
 
+// fields returns fields of a hash, "" for those that are not there.
+func (s *shard) fields(ctx context.Context, key string, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	words := make([]any, 0, 2+len(names))
+	words = append(words, "hmget", key)
+	for i := range names {
+		words = append(words, &names[i])
+	}
+	cmd := goredis.NewSliceCmd(ctx, words...)
+	_ = s.d.client.Process(ctx, cmd) // the command keeps its error
+	list, err := cmd.Result()
+	if err != nil {
+		return nil, redisconn.Classify(err)
+	}
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i], _ = v.(string)
+	}
+	return out, nil
+}
+
 // add makes one delivery, or moves what cannot be decoded to the parse errors.
 func (b *batch) add(ctx context.Context, it item, body string, size int, known string) error {
 	s, n := b.s, len(b.ds)

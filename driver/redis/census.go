@@ -15,6 +15,11 @@ import (
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
+const (
+	segmentSize = 1024
+	maxSeq      = 100_000_000_000_000 // numbers below are exact in scripts
+)
+
 // census is one look at everything in a shard.
 type census struct {
 	s        *shard

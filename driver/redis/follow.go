@@ -79,20 +79,13 @@ func (s *shard) between(ctx context.Context, after, last uint64, most int) (entr
 	if after == last {
 		return nil, nil
 	}
-	var seqs []string
+	var seqs []any
 	for n := after + 1; n <= last; n++ {
 		seqs = append(seqs, strconv.FormatUint(n, 10))
 	}
-	v, err := s.load(ctx, seqs, []string{})
-	if err != nil || v == nil {
-		return nil, err
+	reply, err := s.overAll(ctx, &s.d.scripts.follow, func(*groups) []any { return seqs })
+	for _, v := range reply.List(1) {
+		entries = append(entries, s.entry(redisconn.ReplyOf(v)))
 	}
-	for _, seq := range seqs {
-		if e, ok := v.ofTopic(seq); ok {
-			entries = append(entries, e)
-		} else if body, ok := v.bodies[seq]; ok {
-			entries = append(entries, driver.Entry{Message: v.message(seq, body), Ref: v.ref(seq)})
-		}
-	}
-	return entries, nil
+	return entries, err
 }

@@ -2,14 +2,13 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // find returns the shard and the sequence number of the message that a target names; "" if there is none.
@@ -39,80 +38,58 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 	if err := target.Check(); err != nil {
 		return nil, err
 	}
-	t, err := d.topics.Existing(ctx, target.Topic)
+	t, s, seq, err := d.target(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	s, seq, err := t.find(ctx, target)
+	return d.entries(ctx, t, s, seq, target)
+}
+
+// entries returns a message of a shard as the groups see it that a target means. There is at least one.
+func (d *Driver) entries(ctx context.Context, t *topic, s *shard, seq string,
+	target driver.Target) (entries []driver.Entry, err error) {
+	reply, err := s.overAll(ctx, &d.scripts.get, func(g *groups) []any { return []any{offsetText(g, target.Group), seq} })
 	if err != nil {
 		return nil, err
 	}
-	if seq == "" {
-		return nil, t.noMessage(target)
-	}
-	if e, ok, err := s.invalidEntry(ctx, seq); err != nil || ok {
-		return []driver.Entry{e}, err
-	}
-	v, err := s.load(ctx, []string{seq}, nil)
-	if err != nil {
-		return nil, err
-	}
-	if v == nil {
+	if reply == nil {
 		return nil, d.gone(t)
 	}
-	if e, ok := v.ofTopic(seq); ok {
-		return []driver.Entry{e}, nil
+	for _, v := range reply.List(1) {
+		entries = append(entries, s.entry(redisconn.ReplyOf(v)))
 	}
-	var entries []driver.Entry
-	for i, name := range v.g.names {
-		if target.Group != "" && target.Group != name {
-			continue
-		}
-		if e, ok := v.ofGroup(seq, i); ok {
-			entries = append(entries, e)
-		}
+	if len(entries) == 0 {
+		return nil, d.verdict(t, s, target, "missing")
 	}
-	if len(entries) > 0 {
-		slices.SortFunc(entries, func(a, b driver.Entry) int { return strings.Compare(a.Group, b.Group) })
-		return entries, nil
-	}
-	if target.Group != "" && !slices.Contains(v.g.names, target.Group) {
-		return nil, t.noGroup(target.Group, v.g.names)
-	}
-	return nil, t.noMessage(target)
+	slices.SortFunc(entries, func(a, b driver.Entry) int { return strings.Compare(a.Group, b.Group) })
+	return entries, nil
 }
 
-// invalidEntry returns an entry that could not be decoded.
-func (s *shard) invalidEntry(ctx context.Context, seq string) (driver.Entry, bool, error) {
-	raw, err := s.d.client.HGet(ctx, s.keys[keyRaw], seq).Result()
-	if isNil(err) {
-		return driver.Entry{}, false, nil
-	}
+// target finds a message for a call that is about it.
+func (d *Driver) target(ctx context.Context, target driver.Target) (*topic, *shard, string, error) {
+	t, err := d.topics.Existing(ctx, target.Topic)
 	if err != nil {
-		return driver.Entry{}, false, redisconn.Classify(err)
+		return nil, nil, "", err
 	}
-	problem, err := s.d.client.HGet(ctx, s.keys[keyProblems], seq).Result()
-	if err != nil && !isNil(err) {
-		return driver.Entry{}, false, redisconn.Classify(err)
+	s, seq, err := t.find(ctx, target)
+	if err == nil && seq == "" {
+		err = redisshell.NoMessage(target)
 	}
-	n, _ := strconv.ParseUint(seq, 10, 64)
-	e := driver.Entry{Ref: s.ref(n), State: driver.StateInvalid, Raw: []byte(raw), Problem: problem}
-	if at, rest, ok := strings.Cut(problem, "\n"); ok {
-		if ms, err := strconv.ParseInt(at, 10, 64); err == nil {
-			e.FoundAt, e.Problem = time.UnixMilli(ms), rest
-		}
-	}
-	return e, true, nil
+	return t, s, seq, err
 }
 
-func (t *topic) noMessage(target driver.Target) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no message %s", t.name, describe(target)),
-		"it was settled or removed", nil)
-}
-
-func describe(target driver.Target) string {
-	if !target.Ref.IsZero() {
-		return target.Ref.String()
+// verdict turns the answer of a script about one message into an error.
+func (d *Driver) verdict(t *topic, s *shard, target driver.Target, answer string) error {
+	if err, known := redisshell.Verdict(target, answer); known {
+		return err
 	}
-	return fmt.Sprintf("%q", target.ID)
+	switch names := s.groups().names; {
+	case answer == "":
+		return d.gone(t)
+	case answer == "missing" && target.Group != "" && !slices.Contains(names, target.Group):
+		return t.noGroup(target.Group, names)
+	case answer == "missing":
+		return redisshell.NoMessage(target)
+	}
+	return redisconn.Reply{answer}.ErrShape("a change of one message")
 }

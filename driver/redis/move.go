@@ -28,81 +28,57 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	if err != nil {
 		return err
 	}
-	if _, ok, err := s.invalidEntry(ctx, seq); err != nil || ok {
+	content := []any{"", "", ""}
+	if m.Edit != nil {
+		entries, err := d.entries(ctx, t, s, seq, m.Target)
 		if err != nil {
 			return err
 		}
-		return d.mend(ctx, t, s, seq, m)
-	}
-	var only []string
-	if m.Group != "" {
-		only = []string{m.Group}
-	}
-	v, err := s.load(ctx, []string{seq}, only)
-	if err != nil {
-		return err
-	}
-	if v == nil {
-		return d.gone(t)
-	}
-	if len(v.g.names) == 0 {
-		if _, err := s.join(ctx, membership{group: driver.DefaultGroup, only: true}); err != nil {
-			return err
+		if old := entries[0].Message; old != nil { // or it is mended
+			content = edited(old, m.Edit)
 		}
-	}
-	text, edit, ok := v.moved(seq, m)
-	if !ok {
-		return d.verdict(t, s, m.Target, []any{v.missing(seq, m)})
 	}
 	r := d.requests.take()
 	defer d.requests.giveBack(r)
 	request := r.name()
-	reply, err := s.overAll(ctx, &d.scripts.move, func(g *groups) []any {
-		return []any{request, seq, offsetText(g, m.Group), redisconn.Milliseconds(m.After), text, edit, strconv.Itoa(m.Death),
-			offsetText(g, m.To)}
-	})
-	if err != nil {
-		return err
+	for range 2 {
+		reply, err := s.overAll(ctx, &d.scripts.move, func(g *groups) []any {
+			args := append([]any{request, seq, offsetText(g, m.Group), redisconn.Milliseconds(m.After)}, content...)
+			return append(args, strconv.Itoa(m.Death), offsetText(g, m.To))
+		})
+		if err != nil {
+			return err
+		}
+		switch reply.Text(0) {
+		case "invalid":
+			return d.mend(ctx, t, s, seq, m)
+		case "other":
+			return t.noGroup(m.To, s.groups().names)
+		case "nogroup":
+			if _, err := s.join(ctx, membership{group: driver.DefaultGroup, only: true}); err != nil {
+				return err
+			}
+		default:
+			return d.verdict(t, s, m.Target, reply.Text(0))
+		}
 	}
-	if len(reply) > 0 && reply[0] == "other" {
-		return t.noGroup(m.To, s.groups().names)
-	}
-	return d.verdict(t, s, m.Target, reply)
+	return d.gone(t)
 }
 
-// missing says why a message that the view does not show cannot be moved.
-func (v *view) missing(seq string, m *driver.Move) string {
-	if _, ok := v.bodies[seq]; ok && m.Group == "" {
-		return "group"
-	}
-	if _, ok := v.pending[seq]; ok {
-		return "pending"
-	}
-	return "missing"
-}
-
-// moved returns the item of a message after a move, and its envelope if it is edited.
-func (v *view) moved(seq string, m *driver.Move) (text string, edit []byte, ok bool) {
-	e, ok := v.entry(seq, m.Group)
-	if !ok || e.Message == nil || m.Group == "" && e.Group != "" {
-		return "", nil, false
-	}
-	msg := *e.Message
-	if m.Edit != nil {
-		msg.Key, msg.Body, msg.ContentType, msg.Headers = m.Edit.Key, m.Edit.Body, m.Edit.ContentType, m.Edit.Headers
-		msg.Priority, msg.MaxAttempts, msg.Retry = m.Edit.Priority, m.Edit.MaxAttempts, m.Edit.Retry
-		stored := msg
-		stored.Topic, stored.PublishedAt = "", time.Time{}
-		edit = envelope.Append(nil, &stored)
-	}
-	return itemText(&msg, seq), edit, true
+// edited tells a script what a message is replaced by: its envelope, its lane and its key. What an edit does not replace
+// stays.
+func edited(old, edit *driver.Message) []any {
+	m := *old
+	m.Key, m.Body, m.ContentType, m.Headers = edit.Key, edit.Body, edit.ContentType, edit.Headers
+	m.Priority, m.MaxAttempts, m.Retry = edit.Priority, edit.MaxAttempts, edit.Retry
+	m.Topic, m.PublishedAt = "", time.Time{}
+	return []any{envelope.Append(nil, &m), m.Priority.Lane(), m.Key}
 }
 
 // mend publishes what an operator wrote in place of an entry that could not be decoded.
 func (d *Driver) mend(ctx context.Context, t *topic, s *shard, seq string, m *driver.Move) error {
 	if m.Edit == nil {
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %s cannot be decoded", describe(m.Target)),
-			"give its content in Edit, or delete it", nil)
+		return d.verdict(t, s, m.Target, "invalid")
 	}
 	msg := *m.Edit
 	msg.Topic, msg.Delay, msg.At = t.name, m.After, time.Time{}

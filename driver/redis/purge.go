@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -162,23 +161,7 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 	if err != nil {
 		return err
 	}
-	return d.verdict(t, s, target, reply)
-}
-
-// target finds a message for a change, and refuses a group that does not exist.
-func (d *Driver) target(ctx context.Context, target driver.Target) (*topic, *shard, string, error) {
-	t, err := d.topics.Existing(ctx, target.Topic)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	s, seq, err := t.find(ctx, target)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	if seq == "" {
-		return nil, nil, "", t.noMessage(target)
-	}
-	return t, s, seq, nil
+	return d.verdict(t, s, target, reply.Text(0))
 }
 
 // offsetText tells a script which group is meant; one that does not exist is beyond all.
@@ -191,39 +174,4 @@ func offsetText(g *groups, name string) string {
 		o = topicKeys + len(g.names)*groupKeys
 	}
 	return strconv.Itoa(o)
-}
-
-// verdict turns the answer of a script about one message into an error.
-func (d *Driver) verdict(t *topic, s *shard, target driver.Target, reply redisconn.Reply) error {
-	switch reply.Text(0) {
-	case "ok":
-		return nil
-	case "":
-		return d.gone(t)
-	case "missing":
-		if names := s.groups().names; target.Group != "" && !slices.Contains(names, target.Group) {
-			return t.noGroup(target.Group, names)
-		}
-		return t.noMessage(target)
-	case "pending":
-		return driver.NewError(driver.ErrNotFound,
-			fmt.Sprintf("message %s belongs to the topic, not to group %q", describe(target), target.Group),
-			"leave the group out", nil)
-	case "group":
-		return driver.NewError(driver.ErrInvalid,
-			fmt.Sprintf("message %s belongs to groups, and none is named", describe(target)), "name the group", nil)
-	case "outlived":
-		return target.Outlived()
-	case "settled":
-		return driver.NewError(driver.ErrConflict,
-			fmt.Sprintf("message %s is not dead in group %q, or not settled in the other one", describe(target), target.Group),
-			"only dead letters go to another group, and only where that group has settled the message", nil)
-	case "flying":
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight", describe(target)),
-			"try again when its consumer has settled it", nil)
-	case "conflict":
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s is in flight or ready", describe(target)),
-			"only dead letters, waiting, delayed, held and invalid messages can be moved", nil)
-	}
-	return reply.ErrShape("a change of one message")
 }

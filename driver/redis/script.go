@@ -11,8 +11,8 @@ type script = redisconn.Script
 
 // scripts are all operations, put together for one version of the server.
 type scripts struct {
-	publish, plain, claim, ack, exchange, settle, emit, check, begin, extend, leave, promote, group script
-	ungroup, configure, del, move, purge, drop, invalid, repair, peek, tidy, stats, view, page      script
+	publish, plain, claim, ack, exchange, settle, emit, check, begin, extend, leave, promote, group     script
+	ungroup, configure, del, move, purge, drop, invalid, repair, peek, tidy, stats, get, browse, follow script
 }
 
 func newScripts(flags bool) *scripts {
@@ -24,7 +24,7 @@ func newScripts(flags bool) *scripts {
 		group: l.Plain("group"), ungroup: l.Relief("ungroup"), configure: l.Relief("configure"), del: l.Relief("delete"),
 		move: l.Relief("move"), purge: l.Relief("purge"), drop: l.Relief("drop"), invalid: l.Relief("invalid"),
 		repair: l.Relief("repair"), peek: l.Plain("peek"), tidy: l.Relief("tidy"), stats: l.Plain("stats"),
-		view: l.Plain("view"), page: l.Plain("page"),
+		get: l.Plain("get"), browse: l.Plain("browse"), follow: l.Plain("follow"),
 	}
 }
 

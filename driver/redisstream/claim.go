@@ -211,7 +211,7 @@ func (c *claim) fill(x *taken, fields redisconn.Reply, h history) error {
 	ref := c.part.ref(t.id)
 	m.Topic, m.PublishedAt = c.s.o.Topic, time.UnixMilli(int64(ref.Pos))
 	if h.published != "" {
-		m.PublishedAt = wall(h.published)
+		m.PublishedAt = redisconn.Wall(h.published)
 	}
 	if err := m.ValidateStored(); err != nil {
 		return err

@@ -2,11 +2,7 @@ package redisstream
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
@@ -62,25 +58,9 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 	}
 	total := driver.TopicStats{Topic: name}
 	for _, reply := range replies {
-		redisshell.AddCounts(&total, countsOf(name, reply))
+		redisshell.AddCounts(&total, redisshell.CountsOf(name, reply))
 	}
 	return total, nil
-}
-
-// countsOf reads what lua/stats.lua counts in a partition.
-func countsOf(topic string, reply redisconn.Reply) driver.TopicStats {
-	st, waits := redisshell.TopicCounts(topic, reply.List(1).Map()), reply.List(2)
-	st.Delayed, st.Held, st.Invalid = waits.Number(0), waits.Number(1), waits.Number(2)
-	for _, x := range reply.List(3) {
-		item := redisconn.ReplyOf(x)
-		g := redisshell.GroupCounts(item.Text(0), item.List(2).Map(), item.Number(3), item.Number(4), item.Number(5))
-		if item.Text(1) == "1" {
-			g.Order = driver.Relaxed
-		}
-		g.Consumers, g.Oldest = len(item.List(6)), time.Duration(item.Number(7))*time.Millisecond
-		st.Groups = append(st.Groups, g)
-	}
-	return st
 }
 
 // Get returns a message as every group sees it.
@@ -104,15 +84,9 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 		}
 	}
 	if len(entries) == 0 {
-		return nil, errNoMessage(target)
+		return nil, redisshell.NoMessage(target)
 	}
 	return entries, nil
-}
-
-func errNoMessage(target driver.Target) error {
-	return driver.NewError(driver.ErrNotFound,
-		fmt.Sprintf("topic %q has no message %q %v", target.Topic, target.ID, target.Ref),
-		"it may be settled, deleted or expired", nil)
 }
 
 // partsOf returns where a message may be: a Ref says it, an id may be anywhere.
@@ -145,73 +119,24 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	if err != nil {
 		return driver.Page{}, err
 	}
-	page, err := d.list(ctx, t, q)
-	page.Next = q.Continue(d.caps, page.Next)
-	return page, err
-}
-
-func (d *Driver) list(ctx context.Context, t *topic, q driver.Query) (driver.Page, error) {
-	if q.State == driver.StateDead {
-		return d.browseDead(ctx, t, q)
-	}
-	at, rest, err := cursorOf(q, len(t.parts))
-	if err != nil {
-		return driver.Page{}, err
-	}
-	return d.browse(ctx, t, q, letterOf(q.State), at, rest)
-}
-
-// cursorOf reads a cursor: a partition, and a place in it, which is a number, or "s" and the id of an entry.
-func cursorOf(q driver.Query, parts int) (at int, rest string, err error) {
-	if q.Cursor == "" {
-		return 0, "", nil
-	}
-	n, rest, ok := strings.Cut(q.Cursor, ":")
-	at, err = strconv.Atoi(n)
-	id, inStream := strings.CutPrefix(rest, "s")
-	if ok = ok && err == nil && at >= 0 && at < parts; ok && rest != "" {
-		if inStream {
-			ok = q.Group != "" && validID.MatchString(id)
-		} else {
-			ok = isScore(rest)
+	look := func(ctx context.Context, parts []*partition, after []string, most, scan int) ([]redisconn.Reply, error) {
+		calls, replies := make([]*scriptCall, len(parts)), make([]redisconn.Reply, len(parts))
+		for i, p := range parts {
+			calls[i] = &scriptCall{part: p, script: &d.scripts.browse,
+				args: []any{q.Group, redisshell.LetterOf(q.State), after[i], most, scan}}
 		}
-	}
-	if !ok {
-		return 0, "", redisshell.ErrCursor(q.Cursor, nil)
-	}
-	return at, rest, nil
-}
-
-// isScore tells whether a text is the score of a member of a sorted set.
-func isScore(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
-
-func (d *Driver) browse(ctx context.Context, t *topic, q driver.Query, letter string, at int,
-	rest string) (driver.Page, error) {
-	page := driver.Page{}
-	for ; at < len(t.parts); at++ {
-		limit, scan := q.Limit-len(page.Entries), q.MaxScan-page.Scanned
-		if limit < 1 || scan < 1 {
-			page.Next = strconv.Itoa(at) + ":" + rest
-			return page, nil
-		}
-		p := t.parts[at]
-		reply, err := d.in(ctx, t, p, &d.scripts.browse, q.Group, q.Group, letter, rest, limit, min(scan, 1000))
-		if err != nil {
-			return page, err
-		}
-		for _, v := range reply.List(1) {
-			item := redisconn.ReplyOf(v)
-			page.Entries = append(page.Entries, p.entry(item))
-		}
-		scanned, _ := strconv.Atoi(reply.Text(2))
-		page.Scanned += scanned
-		if rest = reply.Text(3); rest != "" {
-			at--
-			if len(page.Entries) >= q.Limit || page.Scanned >= q.MaxScan {
-				page.Next = strconv.Itoa(at+1) + ":" + rest
-				return page, nil
+		d.runAll(ctx, calls)
+		for i, c := range calls {
+			if c.err == nil {
+				c.err = d.absent(t, q.Group, c.reply)
 			}
+			if c.err != nil {
+				return nil, c.err
+			}
+			replies[i] = c.reply
 		}
+		return replies, nil
 	}
-	return page, nil
+	b := redisshell.Browser[*partition]{Parts: t.parts, Look: look, Entry: (*partition).entry}
+	return b.Page(ctx, q, d.caps)
 }

@@ -63,9 +63,9 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 	}
 	at, after := 0, "0-0"
 	if q.Cursor != "" {
-		n, rest, ok := strings.Cut(q.Cursor, ":")
-		if at, err = strconv.Atoi(n); err != nil || !ok || at < 0 || at >= len(t.parts) || !validID.MatchString(rest) {
-			return page, redisshell.ErrCursor(q.Cursor, nil)
+		n, rest, _ := strings.Cut(q.Cursor, ":") // it is as this query ended
+		if at, err = strconv.Atoi(n); err != nil {
+			return page, err
 		}
 		after = rest
 	}
@@ -92,7 +92,7 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 func (p *partition) pendingEntry(v redisconn.Reply) driver.PendingEntry {
 	return driver.PendingEntry{Ref: p.ref(v.Text(0)), Instance: v.Text(1),
 		Idle:       time.Duration(v.Number(2)) * time.Millisecond,
-		Deliveries: int(v.Number(3)), State: stateOf[v.Text(4)], ID: v.Text(5)}
+		Deliveries: int(v.Number(3)), State: redisshell.StateOf(v.Text(4)), ID: v.Text(5)}
 }
 
 // Replay makes what is kept in a range ready again for a group.

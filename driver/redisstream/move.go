@@ -6,6 +6,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // Delete removes single messages.
@@ -71,33 +72,18 @@ func (d *Driver) change(ctx context.Context, target driver.Target, s *script, ar
 		if err != nil {
 			return err
 		}
+		if err, known := redisshell.Verdict(target, reply.Text(0)); known {
+			return err
+		}
 		switch reply.Text(0) {
-		case "ok":
-			return nil
 		case "stale":
 			d.topics.Forget(t)
 			return errNoTopic(t.name)
-		case "conflict":
-			return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q %v is in flight or ready", target.ID, target.Ref),
-				"try again when it is settled", nil)
-		case "group":
-			return driver.NewError(driver.ErrInvalid,
-				fmt.Sprintf("message %q %v belongs to groups, and none is named", target.ID, target.Ref), "name the group", nil)
-		case "outlived":
-			return target.Outlived()
 		case "other":
 			return driver.NewError(driver.ErrNotFound,
 				fmt.Sprintf("topic %q has no such group to move a dead letter to", t.name),
 				"see its groups with 'ferry group ls'", nil)
-		case "settled":
-			return driver.NewError(driver.ErrConflict,
-				fmt.Sprintf("message %q %v is not dead in group %q, or not settled in the other one", target.ID,
-					target.Ref, target.Group),
-				"only dead letters go to another group, and only where that group has settled the message", nil)
-		case "noedit":
-			return driver.NewError(driver.ErrInvalid, "an undecodable entry has nothing to publish",
-				"give the message as Move.Edit", nil)
 		}
 	}
-	return errNoMessage(target)
+	return redisshell.NoMessage(target)
 }

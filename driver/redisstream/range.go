@@ -52,7 +52,7 @@ func (p *partition) spanned(v redisconn.Reply) driver.Entry {
 		e.State, e.Problem, e.Raw = driver.StateInvalid, err.Error(), rawOf(v.Texts(2))
 		return e
 	}
-	m.Topic, m.PublishedAt = p.topic, wall(v.Text(1))
+	m.Topic, m.PublishedAt = p.topic, redisconn.Wall(v.Text(1))
 	e.Message = m
 	return e
 }

@@ -41,3 +41,12 @@ func Milliseconds(d time.Duration) int64 {
 	}
 	return (int64(d)-1)/int64(time.Millisecond) + 1
 }
+
+// Wall is a time that a script tells in milliseconds. What is none, or 0, is no time.
+func Wall(ms string) time.Time {
+	n, err := strconv.ParseInt(ms, 10, 64)
+	if err != nil || n <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(n)
+}

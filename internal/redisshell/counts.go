@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // Whole is a field of a hash that is a whole number; what is none is 0.
@@ -14,25 +16,37 @@ func Whole(fields map[string]string, name string) int64 {
 	return n
 }
 
-// Counted is a field that counts, and never goes below 0.
-func Counted(fields map[string]string, name string) uint64 {
+// counted is a field that counts, and never goes below 0.
+func counted(fields map[string]string, name string) uint64 {
 	return uint64(max(0, Whole(fields, name)))
 }
 
-// TopicCounts are what the hash of one part of a topic counts.
-func TopicCounts(topic string, f map[string]string) driver.TopicStats {
-	return driver.TopicStats{Topic: topic, Paused: f["paused"] == "1", Published: Counted(f, "published"),
-		Fanned: Counted(f, "fanned"), Expired: Counted(f, "expired"), Cancelled: Counted(f, "cancelled"),
-		Messages: int64(Counted(f, "messages")), Bytes: int64(Counted(f, "bytes"))}
+// CountsOf reads what a script counts in one part of a topic: {"ok", fields of the topic, {delayed, held, invalid}, of
+// each group {name, order, fields, in flight, waiting, dead, members, how long the oldest is ready in ms}}. What is in no
+// other state is ready.
+func CountsOf(topic string, reply redisconn.Reply) driver.TopicStats {
+	f, beside := reply.List(1).Map(), reply.List(2)
+	st := driver.TopicStats{Topic: topic, Paused: f["paused"] == "1", Published: counted(f, "published"),
+		Fanned: counted(f, "fanned"), Expired: counted(f, "expired"), Cancelled: counted(f, "cancelled"),
+		Messages: int64(counted(f, "messages")), Bytes: int64(counted(f, "bytes")),
+		Delayed: beside.Number(0), Held: beside.Number(1), Invalid: beside.Number(2)}
+	for _, x := range reply.List(3) {
+		st.Groups = append(st.Groups, groupCountsOf(redisconn.ReplyOf(x)))
+	}
+	return st
 }
 
-// GroupCounts are what the hash of a group counts in one part of a topic. What is in no other state is ready.
-func GroupCounts(group string, f map[string]string, inflight, waiting, dead int64) driver.GroupStats {
-	g := driver.GroupStats{Group: group, Paused: f["paused"] == "1", Received: Counted(f, "received"),
-		Acked: Counted(f, "acked"), Dropped: Counted(f, "dropped"), Expired: Counted(f, "expired"),
-		Cancelled: Counted(f, "cancelled"), Redelivered: Counted(f, "redelivered"), Retried: Counted(f, "retried"),
-		Died: Counted(f, "graves"), Inflight: inflight, Waiting: waiting, Dead: dead}
-	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - inflight - waiting - dead
+func groupCountsOf(item redisconn.Reply) driver.GroupStats {
+	f := item.List(2).Map()
+	g := driver.GroupStats{Group: item.Text(0), Paused: f["paused"] == "1", Received: counted(f, "received"),
+		Acked: counted(f, "acked"), Dropped: counted(f, "dropped"), Expired: counted(f, "expired"),
+		Cancelled: counted(f, "cancelled"), Redelivered: counted(f, "redelivered"), Retried: counted(f, "retried"),
+		Died: counted(f, "graves"), Inflight: max(0, item.Number(3)), Waiting: max(0, item.Number(4)), Dead: item.Number(5),
+		Consumers: len(item.List(6)), Oldest: time.Duration(item.Number(7)) * time.Millisecond}
+	if item.Text(1) == "1" {
+		g.Order = driver.Relaxed
+	}
+	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - g.Inflight - g.Waiting - g.Dead
 	return g
 }
 

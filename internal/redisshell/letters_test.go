@@ -1,6 +1,7 @@
 package redisshell_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,79 +10,95 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
-// parts are the minutes of the deaths in each part of a topic.
+// parts are the minutes of what is in each part of a topic: of deaths, or of anything else.
 type parts [][]int
 
-// read reads up to most letters behind the place of a part, as a driver does.
-func (p parts) read(l *redisshell.Letters[int], most int) {
-	begin, _ := strconv.Atoi(l.After) // how many were listed
-	all := p[l.Part]
-	for i := begin; i < min(len(all), begin+most); i++ {
-		e := driver.Entry{Dead: &driver.DeadLetter{DiedAt: time.Unix(60*int64(all[i]), 0)}}
-		l.Add(e, strconv.Itoa(i+1))
+// browser looks at the parts as a driver does: a place is how many were listed.
+func (p parts) browser() *redisshell.Browser[[]int] {
+	look := func(_ context.Context, asked [][]int, after []string, most, scan int) ([]redisconn.Reply, error) {
+		replies := make([]redisconn.Reply, len(asked))
+		for i, part := range asked {
+			begin, _ := strconv.Atoi(after[i])
+			end, next := min(len(part), begin+most, begin+scan), ""
+			if end < len(part) {
+				next = strconv.Itoa(end)
+			}
+			views := []any{}
+			for n := begin; n < end; n++ {
+				v := make([]any, 14)
+				v[0], v[13] = strconv.Itoa(part[n]), strconv.Itoa(n+1)
+				views = append(views, v)
+			}
+			replies[i] = redisconn.Reply{"ok", views, strconv.Itoa(end - begin), next}
+		}
+		return replies, nil
 	}
-	l.More = begin+most < len(all)
+	entry := func(_ []int, view redisconn.Reply) driver.Entry {
+		return driver.Entry{Dead: &driver.DeadLetter{DiedAt: time.Unix(60*view.Number(0), 0)}}
+	}
+	return &redisshell.Browser[[]int]{Parts: p, Look: look, Entry: entry}
 }
 
 // pages lists everything in pages of so many, and returns the minutes.
-func (p parts) pages(t *testing.T, limit int) (minutes []int) {
+func (p parts) pages(t *testing.T, state driver.State, limit int) (minutes []int) {
 	t.Helper()
-	indexes := make([]int, len(p))
-	for i := range indexes {
-		indexes[i] = i
-	}
-	for cursor := ""; ; {
-		all, err := redisshell.LettersAfter(cursor, indexes)
+	q := driver.Query{Topic: "jobs", Group: "g", State: state, Limit: limit}
+	for {
+		resolved, err := q.Resolve(driver.Capabilities{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := driver.Query{Limit: limit, MaxScan: 1000}
-		page, next, err := redisshell.PageOfLetters(q, all, func() error {
-			for _, l := range all {
-				for l.Wanting() {
-					p.read(l, redisshell.AtOnce(q, len(p)))
-				}
-			}
-			return nil
-		})
+		page, err := p.browser().Page(t.Context(), resolved, driver.Capabilities{})
 		if err != nil || len(page.Entries) > limit {
 			t.Fatalf("%d entries, %v", len(page.Entries), err)
 		}
 		for _, e := range page.Entries {
 			minutes = append(minutes, int(e.Dead.DiedAt.Unix()/60))
 		}
-		if next == "" {
+		if q.Cursor = page.Next; q.Cursor == "" {
 			return minutes
 		}
-		cursor = next
 	}
 }
 
-// Whatever the size of a page, every letter is listed once, and the oldest first, over all parts.
-func TestLettersInOrderOfDeath(t *testing.T) {
+// Whatever the size of a page, everything is listed once: letters in the order of deaths over all parts, all else one
+// part after the other.
+func TestPages(t *testing.T) {
 	p := parts{{1, 5, 6, 20, 21}, {}, {2, 3, 4, 22}, {7, 8, 9, 10, 11, 12, 13, 14}}
-	want := slices.Sorted(slices.Values(slices.Concat(p...)))
-	for limit := 1; limit <= len(want)+1; limit++ {
-		if got := p.pages(t, limit); !slices.Equal(got, want) {
-			t.Errorf("pages of %d: %v, want %v", limit, got, want)
+	listed := slices.Concat(p...)
+	for limit := 1; limit <= len(listed)+1; limit++ {
+		if got, want := p.pages(t, driver.StateDead, limit), slices.Sorted(slices.Values(listed)); !slices.Equal(got, want) {
+			t.Errorf("letters in pages of %d: %v, want %v", limit, got, want)
+		}
+		if got := p.pages(t, driver.StateReady, limit); !slices.Equal(got, listed) {
+			t.Errorf("pages of %d: %v, want %v", limit, got, listed)
 		}
 	}
 }
 
 func TestForeignCursors(t *testing.T) {
-	for _, cursor := range []string{"x", "d", "d1", "d1,2,3", "d1,%zz", "1,2"} {
-		if _, err := redisshell.LettersAfter(cursor, []int{0, 1}); !errors.Is(err, driver.ErrInvalid) {
-			t.Errorf("%q: %v", cursor, err)
+	b := parts{{1}, {2}}.browser()
+	for state, cursors := range map[driver.State][]string{
+		driver.StateDead:  {"x", "d", "d1", "d1,2,3", "d1,%zz", "1,2"},
+		driver.StateReady: {"x", "2:", "-1:5", "d1,2"},
+	} {
+		for _, cursor := range cursors {
+			q := driver.Query{State: state, Limit: 1, MaxScan: 1, Cursor: cursor}
+			if _, err := b.Page(t.Context(), q, driver.Capabilities{}); !errors.Is(err, driver.ErrInvalid) {
+				t.Errorf("%s: %q: %v", state, cursor, err)
+			}
 		}
 	}
 	failed := fmt.Errorf("the server is away: %w", driver.ErrNotApplied)
-	all, _ := redisshell.LettersAfter("", []int{0})
-	if _, _, err := redisshell.PageOfLetters(driver.Query{Limit: 1, MaxScan: 1}, all, func() error {
-		return failed
-	}); !errors.Is(err, failed) {
-		t.Error(err)
+	b.Look = func(context.Context, [][]int, []string, int, int) ([]redisconn.Reply, error) { return nil, failed }
+	for _, state := range []driver.State{driver.StateDead, driver.StateReady} {
+		q := driver.Query{State: state, Limit: 1, MaxScan: 1}
+		if _, err := b.Page(t.Context(), q, driver.Capabilities{}); !errors.Is(err, failed) {
+			t.Errorf("%s: %v", state, err)
+		}
 	}
 }

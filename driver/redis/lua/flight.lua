@@ -1,10 +1,12 @@
 -- flight: finds out what a group has in flight, for scripts that know a message by its number only.
+-- in_flight returns the instance that holds a message, or nil.
 local flying = {}
 local function in_flight(o, seq)
   if not flying[o] then
     flying[o] = {}
     for _, record in ipairs(call('HVALS', KEYS[o + LEASE])) do
-      for s in string.gmatch(record, '\n%d(%d+)') do flying[o][s] = true end
+      local instance = match(record, '^[^\n]*')
+      for s in string.gmatch(record, '\n%d(%d+)') do flying[o][s] = instance end
     end
   end
   return flying[o][seq]

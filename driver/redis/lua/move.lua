@@ -1,15 +1,29 @@
 -- move: makes one message due after a while: a delayed or held one, or a dead or waiting one of a group.
 -- Fragments: head, guard, types, memory, answers, once, identify, store, chain, state, flight, fan.
 -- KEYS: the topic shard, and all its groups.
--- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "", 6 wait in ms, 7 the item as it is
---   from now on, 8 envelope that replaces the content, or "", 9 which death of it is meant, or "0", 10 offset of another group that gets
---   it, or "".
--- Returns {"ok"}, {"missing"}, {"pending"} (it belongs to the topic), {"group"} (it belongs to groups), {"outlived"} (that death is over),
---   {"other"} (that group does not exist), {"settled"} (it cannot go to the other group) or {"conflict", where it is}.
-local seq, wait_ms, item, edit = ARGV[4], tonumber(ARGV[6]), ARGV[7], ARGV[8]
+-- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "", 6 wait in ms, 7 envelope that replaces the
+--   content, or "", 8 its lane, 9 its key, 10 which death of it is meant, or "0", 11 offset of another group that gets it, or "".
+-- Returns {"ok"}, {"missing"}, {"invalid"} (it cannot be decoded), {"nogroup"} (it would be due, and there is no group), {"pending"} (it belongs
+--   to the topic), {"group"} (it belongs to groups), {"outlived"} (that death is over), {"other"} (that group does not exist), {"settled"} (it
+--   cannot go to the other group) or {"conflict"}.
+local seq, wait_ms, edit = ARGV[4], tonumber(ARGV[6]), ARGV[7]
+if call('ZSCORE', INVALID, seq) then return {'invalid'} end
 if call('HEXISTS', BODIES, seq) == 0 then return {'missing'} end
-if call('HEXISTS', PENDING, seq) == 1 then
+
+-- edited is an item as it is from now on, with the lane and the key of its content.
+local function edited(item)
+  local lane, published, key = match(item, '^(%d)(%d+@%d+)[^:]*(.*)$')
+  if not lane then return nil end -- damaged
+  if edit ~= '' then lane, key = ARGV[8], ARGV[9] ~= '' and ':' .. ARGV[9] or '' end
+  return lane .. published .. key
+end
+
+local held_back = call('HGET', PENDING, seq)
+if held_back then
+  local item = edited(held_back)
   if ARGV[5] ~= '' then return {'pending'} end
+  if not item then return {'missing'} end
+  if groups == 0 then return {'nogroup'} end
   if edit ~= '' then
     count('bytes', #edit - call('HSTRLEN', BODIES, seq))
     call('HSET', BODIES, seq, edit)
@@ -32,10 +46,12 @@ if ARGV[5] == '' then return {'group'} end
 local o = tonumber(ARGV[5])
 local place, s = where(o, seq)
 if place == '' then return {'missing'} end
-if ARGV[9] ~= '0' and not died(place, s, ARGV[9]) then return {'outlived'} end
-if place == 'I' or place == 'R' then return {'conflict', place} end
-if ARGV[10] ~= '' then
-  local other = tonumber(ARGV[10])
+if ARGV[10] ~= '0' and not died(place, s, ARGV[10]) then return {'outlived'} end
+if place == 'I' or place == 'R' then return {'conflict'} end
+local item = edited(s.item)
+if not item then return {'missing'} end
+if ARGV[11] ~= '' then
+  local other = tonumber(ARGV[11])
   if other >= FIRST + groups * WIDTH then return {'other'} end
   if place ~= 'D' or where(other, seq) ~= '' then return {'settled'} end
   if edit == '' then edit = call('HGET', KEYS[o + EDITED], seq) or '' end
@@ -54,7 +70,7 @@ if not last then -- it keeps its place
 end
 if overdue(seq) or place == 'D' and call('ZSCORE', EXPIRES, seq) == false then call('ZREM', EXPIRES, seq) end
 if place == 'D' then
-  if ARGV[10] == '' then unbury(o, seq) end
+  if ARGV[11] == '' then unbury(o, seq) end
   local live = call('HGET', LIVE, seq) or ''
   call('HSET', LIVE, seq, live .. attribute(o, 'i'))
   if live == '' then

@@ -61,8 +61,8 @@ local function without(set, member)
 end
 
 -- item_of makes an item of a message that is known by its number only. Its lane and key are not known.
-local function item_of(seq)
-  local body = call('HGET', BODIES, seq)
+local function item_of(seq, body)
+  body = body or call('HGET', BODIES, seq)
   local id = body and identify(body)
   local entry = id and call('HGET', IDS, id)
   return entry and seq_of(entry) == seq and entry or '1' .. seq .. '@0'

@@ -2,7 +2,7 @@
 -- Fragments: head, types, typed, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 group or "" for all, 3 "i" and an id, or "r" and a stream id, 4 which death of it is
 --   meant, or "0".
--- Returns {"stale"}, {"missing"}, {"conflict"}, {"outlived"} or {"ok"}.
+-- Returns {"stale"}, {"missing"}, {"flying"}, {"outlived"} or {"ok"}.
 local g, id = ARGV[2], string.sub(ARGV[3], 2)
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 advance(1000)
@@ -25,7 +25,7 @@ local found = false
 for _, other in ipairs(groups()) do
   local s = (g == '' or g == other) and state(other, id)
   if ARGV[4] ~= '0' and g == other and (s and not died(s, ARGV[4]) or not s and left(id) > 0 and unread(g, id)) then return {'outlived'} end
-  if s and s.s == 'I' then return {'conflict'} end
+  if s and s.s == 'I' then return {'flying'} end
 end
 for _, other in ipairs(groups()) do
   if g == '' or g == other then

@@ -2,7 +2,7 @@
 -- Fragments: head, types, typed, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 group or "", 3 "i" and an id, or "r" and a stream id, 4 which death of it is meant, or "0", 5 another group
 --   that gets it, or "", 6 wait in ms, 7 id for an undecodable one, 8 bytes; then the fields of its new content, if it is edited.
--- Returns {"stale"}, {"missing"}, {"conflict"}, {"group"}, {"outlived"}, {"other"}, {"settled"}, {"noedit"} or {"ok"}.
+-- Returns {"stale"}, {"missing"}, {"conflict"}, {"group"}, {"outlived"}, {"other"}, {"settled"}, {"invalid"} or {"ok"}.
 local id, other, after, fields = string.sub(ARGV[3], 2), ARGV[5], tonumber(ARGV[6]), nil
 if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 advance(1000)
@@ -23,7 +23,7 @@ if string.sub(ARGV[3], 1, 1) == 'i' then
   end
 end
 if call('ZSCORE', INVALID, id) then
-  if not fields then return {'noedit'} end
+  if not fields then return {'invalid'} end
   call('ZREM', INVALID, id)
   call('HDEL', RAW, id)
   count('published', 1)
