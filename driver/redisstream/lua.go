@@ -10,6 +10,6 @@ import "embed"
 //go:embed lua/head.lua lua/hear.lua lua/held.lua lua/invalid.lua lua/lease.lua lua/leave.lua lua/lost.lua
 //go:embed lua/move.lua lua/names.lua lua/numbers.lua lua/own.lua lua/pending.lua lua/progress.lua lua/publish.lua
 //go:embed lua/purge.lua lua/quick.lua lua/read.lua lua/replay.lua lua/reset.lua lua/retire.lua lua/settle.lua
-//go:embed lua/span.lua lua/split.lua lua/spread.lua lua/state.lua lua/stats.lua lua/store.lua lua/sweep.lua
-//go:embed lua/trim.lua lua/typed.lua lua/types.lua lua/ungroup.lua lua/view.lua
+//go:embed lua/slim.lua lua/span.lua lua/split.lua lua/spread.lua lua/state.lua lua/stats.lua lua/store.lua
+//go:embed lua/sweep.lua lua/there.lua lua/trim.lua lua/types.lua lua/ungroup.lua lua/view.lua
 var luaFiles embed.FS

@@ -1,12 +1,7 @@
 -- ack_plain: the fast part of ack: what is plain is ended at once.
-local call = redis.call
-local T = string.sub(KEYS[1], 1, -6)
-local G = T .. 'g:' .. ARGV[2] .. ':'
 local n, tokens = tonumber(ARGV[4]), tonumber(ARGV[5])
 local topic = call('HMGET', KEYS[1], 'partitions', 'keep', 'messages', 'bytes')
 if topic[1] ~= ARGV[1] or call('HEXISTS', T .. 'groups', ARGV[2]) == 0 then return {'stale'} end
-local clock = call('TIME')
-local at = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local base = 5 + 3 * tokens
 local function token_of(t) return ARGV[3 * t + 3] end
 local function count_of(t) return tonumber(ARGV[3 * t + 4]) end

@@ -1,10 +1,9 @@
 -- audit: looks at some of a partition, and with "1" repairs what is wrong with it: first at every message (s those in the stream, o those
 -- beside it), whether it is where its state says; then at every structure (g), whether what is in it belongs there.
--- Fragments: head, types, typed, spread, state, fan, advance, read, sweep, belongs, numbers.
+-- Fragments: head, types, there, spread, state, fan, advance, read, sweep, belongs, numbers.
 -- ARGV: 1 partitions, 2 "1" to repair, 3 cursor.
 -- Returns {"stale"} or {"ok", how many were looked at, list of {kind, group, id, text, "1" if repaired}, counts found, cursor or "",
 --   counters of the topic and its groups}: what should be found, and what tells that something happened meanwhile.
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if ARGV[3] == '' then numbers() end
 advance(1000)
 for _, g in ipairs(groups()) do one_by_one(g) end
@@ -120,9 +119,7 @@ local function foreign(id, fields)
   if call('HEXISTS', META, id) == 1 then return true end
   for _, g in ipairs(groups()) do
     if call('XPENDING', STREAM, g, id, id, 1)[1] and not (call('HGET', of(g, 'group'), 'reading') and unread(g, id)) then
-      local f, bytes = index(fields), 0
-      for _, v in ipairs(fields) do bytes = bytes + #v end
-      problem('orphan', '', id, 'of another program, and not noted', function() note(id, {pub = (halves(id)), bytes = bytes, exp = 0, cause = 0, name = f.id or id}) end)
+      problem('orphan', '', id, 'of another program, and not noted', function() note(id, told_by(id, fields)) end)
       return true
     end
   end

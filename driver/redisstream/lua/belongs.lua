@@ -6,9 +6,6 @@ local function problem(kind, g, id, text, mend)
   if fix and mend then mend() end
   problems[#problems + 1] = {kind, g, id, text, fix and mend and '1' or ''}
 end
-local function ghost(key, g, id, remove)
-  problem('ghost', g, id, 'in ' .. key .. ', where it does not belong', function() call(remove, g == '' and T .. key or of(g, key), id) end)
-end
 local function mark(key)
   if call('HEXISTS', key, '') == 0 then
     problem('shape', '', '', 'a hash lacks the field that says it is none of a few', function() call('HSET', key, '', string.rep('-', 65)) end)
@@ -30,6 +27,7 @@ end
 
 local OF_ALL = {'later', 'laters', 'delayed', 'held', 'ids', 'meta', 'left', 'graves', 'expires', 'kept', 'windows', 'dedup', 'invalid', 'raw'}
 local OF_EACH = {'dead', 'off', 'state', 'flight', 'claims', 'lease', 'busy', 'chain', 'offer', 'lane0', 'lane1', 'lane2', 'lane3', 'wait', 'record', 'history', 'edited', 'done', 'skip'}
+-- A look at a member tells whether it does not belong there; what else is wrong with it is noted.
 local look_at = {}
 
 -- Of a topic: member, value.
@@ -57,19 +55,17 @@ function look_at.later(name, v)
   end
 end
 function look_at.laters(name)
-  if call('HEXISTS', LATER, name) == 0 then ghost('laters', '', name, 'ZREM') end
+  return call('HEXISTS', LATER, name) == 0
 end
-local function of_later(key, mem)
+function look_at.delayed(mem)
   local v = call('HGET', LATER, string.sub(mem, 17))
   local m = v and unpacked(v)
-  if not m or m.member ~= mem then ghost(key, '', mem, 'ZREM') end
+  return not m or m.member ~= mem
 end
-function look_at.delayed(mem) of_later('delayed', mem) end
-function look_at.held(mem) of_later('held', mem) end
+look_at.held = look_at.delayed
 function look_at.ids(name, where)
   local m = where ~= 'later' and valid(where) and meta(where)
-  if where == 'later' and call('HEXISTS', LATER, name) == 1 or m and m.name == name then return end
-  ghost('ids', '', name, 'HDEL')
+  return not (where == 'later' and call('HEXISTS', LATER, name) == 1 or m and m.name == name)
 end
 local function known(id)
   if not valid(id) then return false end
@@ -81,11 +77,11 @@ local function known(id)
 end
 function look_at.meta(id, v)
   if not match(v, '^%d+ %d+ %d+ %d+@?%d* .*$') then return problem('shape', '', id, 'what is noted of it cannot be read', function() call('HDEL', META, id) end) end
-  if not known(id) then ghost('meta', '', id, 'HDEL') end
+  return not known(id)
 end
 function look_at.left(id, n)
   if not tonumber(n) then return problem('count', '', id, 'the number of groups that need it is none', function() call('HDEL', LEFT, id) end) end
-  if not known(id) then ghost('left', '', id, 'HDEL') end
+  return not known(id)
 end
 function look_at.graves(id, n)
   local dead = 0
@@ -99,26 +95,23 @@ function look_at.graves(id, n)
   end)
 end
 function look_at.expires(id)
-  if string.sub(id, 1, 1) == 'L' then
-    if call('HEXISTS', LATER, string.sub(id, 2)) == 0 then ghost('expires', '', id, 'ZREM') end
-  elseif not valid(id) or left(id) == 0 then
-    ghost('expires', '', id, 'ZREM')
-  end
+  if string.sub(id, 1, 1) == 'L' then return call('HEXISTS', LATER, string.sub(id, 2)) == 0 end
+  return not valid(id) or left(id) == 0
 end
 function look_at.kept(id)
-  if not valid(id) or not entry_of(id) then ghost('kept', '', id, 'ZREM') end
+  return not entry_of(id)
 end
 function look_at.windows(id)
-  if call('HEXISTS', DEDUP, id) == 0 then ghost('windows', '', id, 'ZREM') end
+  return call('HEXISTS', DEDUP, id) == 0
 end
 function look_at.dedup(id)
   if not call('ZSCORE', WINDOWS, id) then problem('orphan', '', id, 'a dedup id without an end', function() timer(WINDOWS, now + 60000, id) end) end
 end
 function look_at.invalid(id)
-  if call('HEXISTS', RAW, id) == 0 then ghost('invalid', '', id, 'ZREM') end
+  return call('HEXISTS', RAW, id) == 0
 end
 function look_at.raw(id, v)
-  if not unpacked(v) then return ghost('raw', '', id, 'HDEL') end
+  if not unpacked(v) then return true end
   if not call('ZSCORE', INVALID, id) then problem('orphan', '', id, 'not among the parse errors', function() call('ZADD', INVALID, sequence(), id) end) end
 end
 
@@ -128,13 +121,8 @@ local function edited_of(g, id)
   return v and unpacked(v)
 end
 local function remake(g, id, fields)
-  local s = fresh(id, fields)
-  if not meta(id) then
-    local bytes = 0
-    for _, v in ipairs(fields) do bytes = bytes + #v end
-    note(id, {pub = (halves(id)), bytes = bytes, exp = 0, cause = 0, name = index(fields).id or id})
-  end
-  return s
+  if not meta(id) then note(id, told_by(id, fields)) end
+  return fresh(id, fields)
 end
 function look_at.dead(id, _, g)
   local s = valid(id) and state(g, id)
@@ -143,7 +131,7 @@ function look_at.dead(id, _, g)
     return
   end
   local fields = valid(id) and not s and edited_of(g, id)
-  if not fields then return ghost('dead', g, id, 'ZREM') end
+  if not fields then return true end
   problem('orphan', g, id, 'a dead letter without a record', function()
     s = remake(g, id, fields)
     s.s = 'D'
@@ -151,13 +139,13 @@ function look_at.dead(id, _, g)
   end)
 end
 function look_at.done(id, _, g)
-  if not valid(id) or not entry_of(id) then ghost('done', g, id, 'HDEL') end
+  return not entry_of(id)
 end
 function look_at.off(id, _, g)
   local s = valid(id) and state(g, id)
   if s and s.s ~= 'D' then return end
   local fields = valid(id) and not s and edited_of(g, id)
-  if not fields then return ghost('off', g, id, 'ZREM') end
+  if not fields then return true end
   problem('orphan', g, id, 'replayed, and in no queue', function()
     s = remake(g, id, fields)
     s.c, s.p, s.n = REPLAY, place(), now
@@ -166,13 +154,13 @@ function look_at.off(id, _, g)
 end
 function look_at.state(id, v, g)
   local kept = record_of(v)
-  if not kept then return ghost('state', g, id, 'HDEL') end
+  if not kept then return true end
   local fields = valid(id) and content(g, id)
   if not fields then
     return problem('lost', g, id, 'its content is gone', function()
       if not valid(id) then return call('HDEL', of(g, 'state'), id) end
       if kept.s == 'D' then unbury(g, id) else take_out(g, id, kept) end
-      for _, name in ipairs({'state', 'history', 'edited'}) do call('HDEL', of(g, name), id) end
+      forget(g, id)
       if has(of(g, 'off')) then call('ZREM', of(g, 'off'), id) end
       tally(g, 'cancelled', 1)
     end)
@@ -189,10 +177,7 @@ function look_at.flight(id, hold, g)
 end
 function look_at.claims(field, v, g)
   local token = match(field, '^#(.*)$')
-  if token then
-    if call('HEXISTS', of(g, 'claims'), token) == 0 then ghost('claims', g, field, 'HDEL') end
-    return
-  end
+  if token then return call('HEXISTS', of(g, 'claims'), token) == 0 end
   local n = 0
   for id in string.gmatch(v, '%S+') do
     if string.sub(call('HGET', of(g, 'flight'), id) or '', 1, #field + 1) == field .. '/' then n = n + 1 end
@@ -207,7 +192,7 @@ end
 function look_at.lease(mem, _, g)
   local id = match(mem, '^%*(.*)$')
   local s = id and valid(id) and state(g, id)
-  if id and not (s and s.s == 'I' and s.alone) or not id and call('HEXISTS', of(g, 'claims'), mem) == 0 then ghost('lease', g, mem, 'ZREM') end
+  return id and not (s and s.s == 'I' and s.alone) or not id and call('HEXISTS', of(g, 'claims'), mem) == 0
 end
 function look_at.busy(key, v, g)
   local rest, wrong = {}, false
@@ -223,7 +208,7 @@ end
 function look_at.chain(mem, _, g)
   local id = match(mem, '/(%d+%-%d+)$')
   local s = id and state(g, id)
-  if not s or s.k == '' or member(s, id) ~= mem or s.s ~= 'R' and not (s.s == 'W' and strict(g, s) and not s.tail) then return ghost('chain', g, mem, 'ZREM') end
+  if not s or s.k == '' or member(s, id) ~= mem or s.s ~= 'R' and not (s.s == 'W' and strict(g, s) and not s.tail) then return true end
   if call('HEXISTS', of(g, 'offer'), s.k) == 0 then problem('orphan', g, id, 'its key is not offered', function() front(g, s.k) end) end
 end
 function look_at.offer(key, was, g)
@@ -243,27 +228,26 @@ for lane = 0, 3 do
     local id = id_in(mem)
     local s = valid(id) and state(g, id)
     local right = s and s.s == 'R' and s.l == lane and seat(s, id) == mem
-    if not right or s.k ~= '' and call('HGET', of(g, 'offer'), s.k) ~= lane .. mem then ghost('lane' .. lane, g, mem, 'ZREM') end
+    return not right or s.k ~= '' and call('HGET', of(g, 'offer'), s.k) ~= lane .. mem
   end
 end
 function look_at.wait(id, _, g)
   local s = valid(id) and state(g, id)
-  if not s or s.s ~= 'W' then ghost('wait', g, id, 'ZREM') end
+  return not s or s.s ~= 'W'
 end
 function look_at.record(id, v, g)
-  if not unpacked(v) or not call('ZSCORE', of(g, 'dead'), id) then ghost('record', g, id, 'HDEL') end
+  return not unpacked(v) or not call('ZSCORE', of(g, 'dead'), id)
 end
 function look_at.history(id, v, g)
-  if not unpacked(v) or call('HEXISTS', of(g, 'state'), id) == 0 then ghost('history', g, id, 'HDEL') end
+  return not unpacked(v) or call('HEXISTS', of(g, 'state'), id) == 0
 end
-function look_at.edited(id, v, g)
-  if not unpacked(v) or call('HEXISTS', of(g, 'state'), id) == 0 then ghost('edited', g, id, 'HDEL') end
-end
+look_at.edited = look_at.history
 function look_at.skip(id, _, g)
-  if not valid(id) or not entry_of(id) and not call('XPENDING', STREAM, g, id, id, 1)[1] then ghost('skip', g, id, 'SREM') end
+  return not valid(id) or not entry_of(id) and not call('XPENDING', STREAM, g, id, id, 1)[1]
 end
 
-local SCANS = {hash = {'HSCAN', 2}, zset = {'ZSCAN', 2}, set = {'SSCAN', 1}}
+-- How each type is gone through, how many elements a member is told by, and what removes one.
+local SCANS = {hash = {'HSCAN', 2, 'HDEL'}, zset = {'ZSCAN', 2, 'ZREM'}, set = {'SSCAN', 1, 'SREM'}}
 
 -- inspect looks at some members from one place in the list of all structures on, and returns the next place, or nil at the end.
 local function inspect(n, scan)
@@ -286,7 +270,10 @@ local function inspect(n, scan)
     local how = SCANS[call('TYPE', key).ok]
     local page = how and call(how[1], key, scan, 'COUNT', STEP) or {'0', {}}
     for i = 1, #page[2], how and how[2] or 1 do
-      if page[2][i] ~= '' then look_at[name](page[2][i], page[2][i + 1], g) end
+      local mem = page[2][i]
+      if mem ~= '' and look_at[name](mem, page[2][i + 1], g) then
+        problem('ghost', g, mem, 'in ' .. name .. ', where it does not belong', function() call(how[3], key, mem) end)
+      end
       seen = seen + 1
     end
     scan = page[1]

@@ -1,10 +1,9 @@
 -- browse: a page of messages in one state, oldest first.
--- Fragments: head, types, typed, spread, state, fan, advance, view.
+-- Fragments: head, types, there, spread, state, fan, advance, view.
 -- ARGV: 1 partitions, 2 group or "", 3 letter of the state, 4 cursor, 5 most of them, 6 most to look at.
 -- Returns {"stale"}, {"missing", groups} or {"ok", views, how many were looked at, cursor or ""}; a view of what is beside the stream has the
 --   cursor behind it at the end.
 local g, letter, cursor, most, scan = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if g ~= '' and call('HEXISTS', GROUPS, g) == 0 then return {'missing', groups()} end
 advance(1000)
 local views, scanned = {}, 0

@@ -1,5 +1,5 @@
 -- claim: leases messages to the owner of a partition.
--- Fragments: gate, types, lease, quick, head, spread, state, fan, advance, read, lost.
+-- Fragments: slim, gate, types, lease, quick, head, spread, state, fan, advance, read, lost.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 epoch of its ownership, 5 token, 6 how many, 7 lease in ms, 8 most of one key,
 --   9 instance, 10 how many entries are read ahead, 11 to 14 how far one claim moves each lane (11 is "" for strict priority), 15 tokens of
 --   claims whose answers did not come, 16 how many are read here, 17 "1" if the owner reads more itself.

@@ -1,8 +1,7 @@
 -- configure: sets fields of a topic, or pauses a group.
--- Fragments: head, types, typed.
+-- Fragments: head, types, there.
 -- ARGV: 1 partitions, 2 "ensure" (only if nothing else is configured), "topic" or "group", 3 group; then fields and values.
 -- Returns {"stale"}, {"missing", groups}, {"differs"} or {"ok"}.
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if ARGV[2] == 'group' then
   if call('HEXISTS', GROUPS, ARGV[3]) == 0 then return {'missing', groups()} end
   call('HSET', of(ARGV[3], 'group'), unpack(ARGV, 4))

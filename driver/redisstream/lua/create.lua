@@ -1,7 +1,8 @@
 -- create: makes a partition.
--- Fragments: head, types, typed.
+-- Fragments: head, types.
 -- ARGV: 1 partitions.
 -- Returns {"ok"}, or {"other", number of partitions} when it exists with another number, {"closed"} while the number changes.
+all_ours()
 call('HSETNX', TOPIC, 'partitions', ARGV[1])
 local f = call('HMGET', TOPIC, 'partitions', 'becomes')
 if f[1] == 'closed' and f[2] == ARGV[1] then -- whoever changed it did not come to an end

@@ -1,22 +1,17 @@
 -- delete: removes one message, for one group or for all.
--- Fragments: head, types, typed, spread, state, fan, advance.
+-- Fragments: head, types, there, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 group or "" for all, 3 "i" and an id, or "r" and a stream id, 4 which death of it is
 --   meant, or "0".
 -- Returns {"stale"}, {"missing"}, {"flying"}, {"outlived"} or {"ok"}.
-local g, id = ARGV[2], string.sub(ARGV[3], 2)
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
+local g = ARGV[2]
 advance(1000)
-if string.sub(ARGV[3], 1, 1) == 'i' then
-  local name = id
-  id = call('HGET', IDS, name)
-  if not id then return {'missing'} end
-  if id == 'later' then
-    local m = unlater(name)
-    if not m then return {'missing'} end
-    leave_later(name, m, 'cancelled')
-    return {'ok'}
-  end
+local id, name = named(ARGV[3])
+local later = id == 'later' and unlater(name)
+if later then
+  leave_later(name, later, 'cancelled')
+  return {'ok'}
 end
+if not id then return {'missing'} end
 if call('ZREM', INVALID, id) == 1 then
   call('HDEL', RAW, id)
   return {'ok'}
@@ -34,9 +29,7 @@ for _, other in ipairs(groups()) do
       found = true
       unbury(other, id)
       tally(other, 'cancelled', 1)
-      call('HDEL', of(other, 'state'), id)
-      call('HDEL', of(other, 'history'), id)
-      call('HDEL', of(other, 'edited'), id)
+      forget(other, id)
       tidy(id)
     elseif s then
       found = true

@@ -1,27 +1,22 @@
 -- extend: makes leases end one full lease from now.
--- Fragments: hear, spread.
+-- Fragments: slim, hear, spread.
 -- ARGV: 1 partitions, 2 group, 3 lease in ms, 4 how many tokens; then of each token: itself, how many deliveries, their stream ids.
 -- Returns {"stale"} or {"ok", k or l for each}.
-local call = redis.call
-local T = string.sub(KEYS[1], 1, -6)
-local G = T .. 'g:' .. ARGV[2] .. ':'
 if call('HGET', KEYS[1], 'partitions') ~= ARGV[1] or call('HEXISTS', T .. 'groups', ARGV[2]) == 0 then return {'stale'} end
-local clock = call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 call('HLEN', G .. 'state')
 call('HLEN', G .. 'claims') -- what is written must be ours; the rest is read first
 call('HLEN', G .. 'flight')
 spread(G)
-local results, ends, at = {}, now + ARGV[3], 5
+local results, ends, next_arg = {}, at + ARGV[3], 5
 local function lives(member)
   local till = call('ZSCORE', G .. 'lease', member)
-  return till and tonumber(till) > now
+  return till and tonumber(till) > at
 end
 for _ = 1, tonumber(ARGV[4]) do
-  local token, n, together = ARGV[at], tonumber(ARGV[at + 1]), {}
-  local hold, valid = call('HMGET', G .. 'flight', unpack(ARGV, at + 2, at + 1 + n)), lives(token)
+  local token, n, together = ARGV[next_arg], tonumber(ARGV[next_arg + 1]), {}
+  local hold, valid = call('HMGET', G .. 'flight', unpack(ARGV, next_arg + 2, next_arg + 1 + n)), lives(token)
   for i = 1, n do
-    local id, v, kept = ARGV[at + 1 + i], hold[i], false
+    local id, v, kept = ARGV[next_arg + 1 + i], hold[i], false
     if v and string.sub(v, 1, #token + 1) == token .. '/' then
       kept = valid
       if kept then together[id] = string.sub(v, #token + 1) end
@@ -43,6 +38,6 @@ for _ = 1, tonumber(ARGV[4]) do
     end
     call('HINCRBY', G .. 'claims', '#' .. token, -some)
   end
-  at = at + 2 + n
+  next_arg = next_arg + 2 + n
 end
 return {'ok', table.concat(results)}

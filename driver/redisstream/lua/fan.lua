@@ -30,6 +30,13 @@ local function unlater(name)
   return m
 end
 
+-- named returns the stream id of the message that a target names, by "i" and its id or "r" and the stream id; or "later" and its id.
+local function named(target)
+  local name = string.sub(target, 2)
+  if string.sub(target, 1, 1) == 'r' then return name end
+  return call('HGET', IDS, name), name
+end
+
 -- leave_later ends a message that was never due, counted under a field.
 local function leave_later(name, m, field)
   if call('HGET', IDS, name) == 'later' then call('HDEL', IDS, name) end

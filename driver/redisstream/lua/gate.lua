@@ -1,12 +1,7 @@
 -- gate: the fast part of a claim. Who may not claim is turned away, and where nothing but plain messages is to be had, they are read
 -- and leased at once, or the owner is told to read them itself. Whatever else there is, is left to what follows.
-local call = redis.call
-local T = string.sub(KEYS[1], 1, -6)
-local G = T .. 'g:' .. ARGV[2] .. ':'
 local most, small, deep = tonumber(ARGV[6]), tonumber(ARGV[16]), ARGV[17] == '1'
 local asked = math.min(most, small)
-local clock = call('TIME')
-local at = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local topic = call('HMGET', KEYS[1], 'partitions', 'paused', 'next', 'prio')
 local group = call('HMGET', G .. 'group', 'last', 'paused', 'reading', 'pass', 'pass0', 'pass1', 'pass2', 'pass3', 'whole')
 local owner = call('HMGET', G .. 'owner', 'member', 'epoch', 'until')

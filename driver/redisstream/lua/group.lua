@@ -1,10 +1,9 @@
 -- group: creates a group, or finds it.
--- Fragments: head, types, typed, spread, state, fan, advance.
+-- Fragments: head, types, there, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 group, 3 order (0 strict, 1 relaxed, "" not decided), 4 "1" to create it only if there is none at all,
 --   5 where it begins.
 -- Returns {"stale"}, {"order", its order}, {"keep"} when it begins in a history that is not kept, or {"ok", names of all groups, where it begins as long as that is not done}.
 local g = ARGV[2]
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 local order = call('HGET', GROUPS, g)
 if not order and ARGV[5] ~= '' and tonumber(call('HGET', TOPIC, 'keep') or 0) <= 0 then return {'keep'} end
 if not order and (ARGV[4] ~= '1' or #groups() == 0) then

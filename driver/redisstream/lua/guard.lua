@@ -2,11 +2,6 @@
 -- ARGV: 1 partitions, 2 group, 3 member, 4 epoch, 5 token, 6 how many were asked for, 7 lease in ms, 8 most of one key, 9 how many there
 --   are, 10 the last of them, 11 their stream ids in one text; then, if any has one, their keys, or "\1" for an entry that is another
 --   program's or has a priority.
-local call = redis.call
-local T = string.sub(KEYS[1], 1, -6)
-local G = T .. 'g:' .. ARGV[2] .. ':'
-local clock = call('TIME')
-local at = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local topic = call('HMGET', KEYS[1], 'partitions', 'paused')
 local group = call('HMGET', G .. 'group', 'last', 'paused', 'whole')
 local owner = call('HMGET', G .. 'owner', 'member', 'epoch', 'until')

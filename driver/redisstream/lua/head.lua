@@ -126,6 +126,16 @@ local function entry_of(id)
   return e and e[2] or nil
 end
 
+-- weight is how many bytes an entry has.
+local function weight(fields)
+  local bytes = 0
+  for _, x in ipairs(fields) do bytes = bytes + #x end
+  return bytes
+end
+
+-- told_by is what an entry tells of itself, as meta says it.
+local function told_by(id, fields) return {pub = (halves(id)), bytes = weight(fields), exp = 0, cause = 0, name = index(fields).id or id} end
+
 -- meta is what is known of an entry: pub time of publishing, bytes, exp when it expires (0 never), cause of the first delivery, since when
 -- it is due (of what was delayed; else nil), name (id of the message). META has it only where the entry itself does not tell: of what was delayed, expires, is another program's, or is
 -- not in the stream any more.
@@ -136,10 +146,7 @@ local function meta(id)
     return {pub = tonumber(pub), bytes = tonumber(bytes), exp = tonumber(exp), cause = tonumber(cause), since = tonumber(since), name = name}
   end
   local fields = entry_of(id)
-  if not fields then return nil end
-  local bytes = 0
-  for _, x in ipairs(fields) do bytes = bytes + #x end
-  return {pub = (halves(id)), bytes = bytes, exp = 0, cause = 0, name = index(fields).id or id}
+  return fields and told_by(id, fields)
 end
 local function note(id, m)
   call('HSET', META, id, int(m.pub) .. ' ' .. m.bytes .. ' ' .. int(m.exp) .. ' ' .. m.cause .. (m.since and '@' .. int(m.since) or '') .. ' ' .. m.name)

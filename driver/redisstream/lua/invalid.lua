@@ -1,9 +1,8 @@
 -- invalid: moves an entry that turned out to be undecodable to the parse errors; no group has it any more.
--- Fragments: head, types, typed, spread, state, read.
+-- Fragments: head, types, there, spread, state, read.
 -- ARGV: 1 partitions, 2 stream id, 3 what is wrong.
 -- Returns {"stale"} or {"ok"}.
 local id = ARGV[2]
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 local entry, m = call('XRANGE', STREAM, id, id)[1], meta(id)
 if not entry then -- another program has deleted it
   for _, g in ipairs(groups()) do
@@ -20,7 +19,7 @@ for _, g in ipairs(groups()) do
   if s then
     take_out(g, id, s)
     if s.s == 'D' then unbury(g, id) end
-    for _, name in ipairs({'state', 'history', 'edited'}) do call('HDEL', of(g, name), id) end
+    forget(g, id)
     call('XACK', STREAM, g, id)
     tally(g, 'received', -1)
   elseif unread(g, id) then

@@ -1,10 +1,10 @@
 -- leave: returns what a member holds, uncounted, and lets go of the partition at once.
--- Fragments: head, types, typed, spread, state, fan, advance, lost, retire, hear.
+-- Fragments: head, types, there, spread, state, fan, advance, lost, retire, hear.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 tokens of claims whose answers did not come; then id and token of what it holds, or held and had
 --   begun when it was lost.
 -- Returns {"stale"} or {"ok"}.
 local g = ARGV[2]
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
+if call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
 advance(100)
 return_lost(g, ARGV[4])
 for n = 5, #ARGV, 2 do
@@ -26,9 +26,7 @@ if ARGV[3] ~= '' then
   call('HDEL', of(g, 'names'), ARGV[3])
   retire(g)
   if call('HGET', of(g, 'owner'), 'member') == ARGV[3] then
-    call('HSET', of(g, 'owner'), 'member', '', 'until', now)
-    call('HDEL', of(g, 'owner'), 'asked')
-    call('SET', of(g, 'fence'), '')
+    give_up(g)
   end
   call('PUBLISH', TOPIC, '!' .. g)
 end

@@ -1,27 +1,22 @@
 -- move: makes one message due.
--- Fragments: head, types, typed, spread, state, fan, advance.
+-- Fragments: head, types, there, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 group or "", 3 "i" and an id, or "r" and a stream id, 4 which death of it is meant, or "0", 5 another group
 --   that gets it, or "", 6 wait in ms, 7 id for an undecodable one, 8 bytes; then the fields of its new content, if it is edited.
 -- Returns {"stale"}, {"missing"}, {"conflict"}, {"group"}, {"outlived"}, {"other"}, {"settled"}, {"invalid"} or {"ok"}.
-local id, other, after, fields = string.sub(ARGV[3], 2), ARGV[5], tonumber(ARGV[6]), nil
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
+local other, after, fields = ARGV[5], tonumber(ARGV[6]), nil
 advance(1000)
 if #ARGV > 8 then
   fields = {}
   for i = 9, #ARGV do fields[i - 8] = ARGV[i] end
 end
-if string.sub(ARGV[3], 1, 1) == 'i' then
-  local name = id
-  id = call('HGET', IDS, name)
-  if not id then return {'missing'} end
-  if id == 'later' then
-    local m = unlater(name)
-    if not m then return {'missing'} end
-    m.fields, m.cause = fields or m.fields, REPLAY
-    if after > 0 then postpone(name, m, soon + after) else due(name, m) end
-    return {'ok'}
-  end
+local id, name = named(ARGV[3])
+local later = id == 'later' and unlater(name)
+if later then
+  later.fields, later.cause = fields or later.fields, REPLAY
+  if after > 0 then postpone(name, later, soon + after) else due(name, later) end
+  return {'ok'}
 end
+if not id then return {'missing'} end
 if call('ZSCORE', INVALID, id) then
   if not fields then return {'invalid'} end
   call('ZREM', INVALID, id)
@@ -60,7 +55,7 @@ for _, g in ipairs(groups()) do
       s.f, s.x, s.r, s.e, s.h = 0, 0, s.r + 1, nil, nil
       if other ~= '' then
         fields = fields or content(g, id)
-        for _, name in ipairs({'state', 'history', 'edited'}) do call('HDEL', of(g, name), id) end
+        forget(g, id)
         tally(g, 'cancelled', 1)
         tally(other, 'received', 1)
         g = other

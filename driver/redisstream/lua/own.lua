@@ -2,13 +2,13 @@
 -- stays its own: when that ends, nobody counts on the dead any more. A partition goes to the member that should own it; one that it does
 -- not take, because it died as well, goes to the first who looks after a grace; and an owner gives it up only to somebody who asks. One who
 -- drains gives up at once, takes nothing, and is not planned with; it stays a member for what it still holds.
--- Fragments: head, types, typed, spread, state, retire.
+-- Fragments: head, types, there, spread, state, retire.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 life in ms, 5 "1" if the member should own the partition, 6 instance, 7 grace in ms, 8 "1" if it
 --   drains.
 -- The name of a member ends with the newest form of what is stored that it can read.
 -- Returns {"stale"} or {"ok", epoch if it is the owner or "", list of the living members that do not drain, "1" if there is a retention}.
 local g, me, life = ARGV[2], ARGV[3], tonumber(ARGV[4])
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
+if call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
 local gone = call('ZRANGEBYSCORE', of(g, 'members'), '-inf', int(now))
 if #gone > 0 then call('ZREM', of(g, 'members'), unpack(gone)) end
 local changed = #gone > 0
@@ -35,13 +35,6 @@ local function delivered_so_far(name)
   return index(call('XINFO', 'STREAM', STREAM))['last-generated-id']
 end
 
-local function give_up()
-  call('HSET', of(g, 'owner'), 'member', '', 'until', now)
-  call('HDEL', of(g, 'owner'), 'asked')
-  call('SET', of(g, 'fence'), '')
-  changed = true
-end
-
 if free and (wants or left_over) then
   epoch = int(tonumber(owner[2] or 0) + 1)
   call('HDEL', of(g, 'owner'), 'asked')
@@ -50,12 +43,12 @@ if free and (wants or left_over) then
     call('HSET', of(g, 'group'), 'reader', ARGV[6], 'since', delivered_so_far(g))
   end
 elseif owner[1] == me and not free then
-  if wants or not owner[4] and not drains then epoch = owner[2] else give_up() end
+  if wants or not owner[4] and not drains then epoch = owner[2] else changed = give_up(g) end
 elseif wants and not owner[4] then
   call('HSET', of(g, 'owner'), 'asked', 1)
   changed = true
 elseif not owner[1] then
-  give_up() -- its grace begins
+  changed = give_up(g) -- its grace begins
 end
 if epoch ~= '' then call('HSET', of(g, 'owner'), 'member', me, 'epoch', epoch, 'until', now + life) end
 if changed then call('PUBLISH', TOPIC, '!' .. g) end

@@ -1,9 +1,8 @@
 -- progress: what a partition holds, and how far its groups have come.
--- Fragments: head, types, typed, spread, state, fan, advance, names.
+-- Fragments: head, types, there, spread, state, fan, advance, names.
 -- ARGV: 1 partitions.
 -- Returns {"stale"} or {"ok", entries, first id, last id, bytes of memory, of each group {name, owner, lag, pending, list of {consumer,
 --   pending, idle in ms}}}.
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 advance(1000)
 local memory = 0
 local function weigh(key) memory = memory + (call('MEMORY', 'USAGE', key) or 0) end

@@ -1,8 +1,7 @@
 -- purge: removes some of what is ready, waits or is delayed.
--- Fragments: head, types, typed, spread, state, fan, advance, read, sweep.
+-- Fragments: head, types, there, spread, state, fan, advance, read, sweep.
 -- ARGV: 1 partitions, 2 group or "" for all and what is delayed, 3 cursor.
 -- Returns {"stale"}, {"missing", groups} or {"ok", how many, cursor or ""}.
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if ARGV[2] ~= '' and call('HEXISTS', GROUPS, ARGV[2]) == 0 then return {'missing', groups()} end
 advance(1000)
 local n = 0

@@ -9,15 +9,13 @@ end
 
 -- adopt takes on an entry that somebody added without us, and tells whether it is a message.
 local function adopt(g, id, fields)
-  local f, bytes = index(fields), 0
-  if not f.body then
+  if not index(fields).body then
     spoil(id, fields, 'the entry has no field "body"')
     return false
   end
-  for _, v in ipairs(fields) do bytes = bytes + #v end
-  local name = f.id or id
-  note(id, {pub = (halves(id)), bytes = bytes, exp = 0, cause = 0, name = name})
-  call('HSETNX', IDS, name, id)
+  local m = told_by(id, fields)
+  note(id, m)
+  call('HSETNX', IDS, m.name, id)
   local n = 0
   for _, other in ipairs(groups()) do
     if other == g or unread(other, id) then
@@ -29,7 +27,7 @@ local function adopt(g, id, fields)
   count('published', 1)
   count('fanned', 1)
   count('messages', 1)
-  count('bytes', bytes)
+  count('bytes', m.bytes)
   return true
 end
 

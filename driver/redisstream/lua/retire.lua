@@ -7,3 +7,11 @@ local function retire(g)
     if not living[f.name] and f.pending == 0 then call('XGROUP', 'DELCONSUMER', STREAM, g, f.name) end
   end
 end
+
+-- give_up ends the ownership of the partition, at once, and returns true.
+local function give_up(g)
+  call('HSET', of(g, 'owner'), 'member', '', 'until', now)
+  call('HDEL', of(g, 'owner'), 'asked')
+  call('SET', of(g, 'fence'), '')
+  return true
+end

@@ -1,8 +1,7 @@
 -- span: some entries of the stream in a range, whatever became of them.
--- Fragments: head, types, typed, spread, state, replay.
+-- Fragments: head, types, there, spread, state, replay.
 -- ARGV: 1 partitions, 2 position of the first ("" the begin), 3 position they are before ("" the end), 4 most of them.
 -- Returns {"stale"} or {"ok", list of {id, published, fields}}.
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 local from, to = start_of(ARGV[2]) or '-', start_of(ARGV[3])
 if to == '0-0' then return {'ok', {}} end -- nothing is before the begin
 local entries = call('XRANGE', STREAM, from, to and '(' .. to or '+', 'COUNT', ARGV[4])

@@ -1,14 +1,12 @@
 -- split: the steps in which the number of partitions of a topic changes.
--- Fragments: head, types, typed, names.
+-- Fragments: head, types, names.
 -- ARGV: 1 partitions, 2 "close" (only if there is nothing in it, and nobody), "open" or "drop", 3 how many there will be.
 -- Returns {"ok"} or {"busy", what there is}.
+all_ours()
 local is = call('HGET', TOPIC, 'partitions')
 if ARGV[2] == 'drop' then
   if is ~= 'closed' then return {'ok'} end
-  for _, g in ipairs(groups()) do
-    for _, name in ipairs(GROUP_KEYS) do call('UNLINK', of(g, name)) end
-  end
-  call('UNLINK', unpack(TOPIC_KEYS))
+  unlink_all()
   return {'ok'}
 end
 if ARGV[2] == 'open' then

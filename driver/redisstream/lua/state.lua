@@ -68,7 +68,7 @@ end
 
 local function save(g, id, s)
   s.o, s.alone, s.kept = nil, nil, nil
-  call('HSET', of(g, 'state'), id, cmsgpack.pack(s))
+  call('HSET', made(of(g, 'state')), id, cmsgpack.pack(s))
   s.kept = true
 end
 
@@ -233,13 +233,18 @@ local function drop(id)
   vanish(id, m)
 end
 
+-- forget drops what a group knows of a message.
+local function forget(g, id)
+  for _, name in ipairs({'state', 'history', 'edited'}) do
+    if has(of(g, name)) then call('HDEL', of(g, name), id) end
+  end
+end
+
 -- finish ends a message for a group, counted under a field. It is in no queue any more. Where settled messages are kept
 -- it notes when that was, how long the handler took (in nanoseconds, as text) and whose it was, if there was one.
 local function finish(g, id, field, took, instance)
   tally(g, field, 1)
-  for _, name in ipairs({'state', 'history', 'edited'}) do
-    if has(of(g, name)) then call('HDEL', of(g, name), id) end
-  end
+  forget(g, id)
   if has(of(g, 'off')) then call('ZREM', of(g, 'off'), id) end
   call('XACK', STREAM, g, id)
   if keeps() then call('HSET', made(of(g, 'done')), id, int(now) .. ' ' .. (took or '0') .. ' ' .. (instance or '')) end

@@ -1,9 +1,8 @@
 -- stats: the counts of a partition.
--- Fragments: head, types, typed, spread, state, fan, advance.
+-- Fragments: head, types, there, spread, state, fan, advance.
 -- ARGV: 1 partitions.
 -- Returns {"stale"} or {"ok", fields of the topic, {delayed, held, invalid}, of each group {name, order, fields, in flight, waiting,
 --   dead, members, how long the oldest is ready in ms}}.
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 advance(1000)
 local function in_flight(g)
   local n = size(of(g, 'flight'))

@@ -1,18 +1,16 @@
 -- store: stores messages of any kind, in order.
--- Fragments: head, types, typed, spread, state, fan, advance.
+-- Fragments: head, types, there, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 flags (a all or nothing, f whatever the bounds say), 3 how many; then of each: id, delay in ms, or "@"
 --   and a time, or "h" to hold, or "" for now; TTL in ms, dedup id, its window in ms, "1" for an id of the producer's own,
 --   bytes, how many fields, the fields.
 -- Returns {"stale"}, {"nogroup"}, or {"ok", what became of each}: s and the stream id, l for later, d and the first id, m full.
 local ID_WINDOW = 60000
-local topic = call('HMGET', TOPIC, 'partitions', 'max_messages', 'max_bytes', 'messages', 'bytes')
-if topic[1] ~= ARGV[1] then return {'stale'} end
 if #groups() == 0 then return {'nogroup'} end
 advance(100)
-topic = call('HMGET', TOPIC, 'partitions', 'max_messages', 'max_bytes', 'messages', 'bytes')
+local topic = call('HMGET', TOPIC, 'max_messages', 'max_bytes', 'messages', 'bytes')
 local forced = string.find(ARGV[2], 'f', 1, true)
-local max_messages, max_bytes = tonumber(topic[2] or 0), tonumber(topic[3] or 0)
-local messages, bytes = tonumber(topic[4] or 0), tonumber(topic[5] or 0)
+local max_messages, max_bytes = tonumber(topic[1] or 0), tonumber(topic[2] or 0)
+local messages, bytes = tonumber(topic[3] or 0), tonumber(topic[4] or 0)
 
 local function full(n, size)
   if forced then return false end

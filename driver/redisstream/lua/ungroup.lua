@@ -1,9 +1,8 @@
 -- ungroup: removes some of what a group has not settled, and the group when nothing is left.
--- Fragments: head, types, typed, spread, state, read, sweep, names.
+-- Fragments: head, types, there, spread, state, read, sweep, names.
 -- ARGV: 1 partitions, 2 group, 3 "1" to look only whether it has members, 4 cursor.
 -- Returns {"stale"}, {"missing", groups}, {"members", how many} or {"ok", cursor or ""}.
 local g = ARGV[2]
-if call('HGET', TOPIC, 'partitions') ~= ARGV[1] then return {'stale'} end
 if call('HEXISTS', GROUPS, g) == 0 then return {'missing', groups()} end
 local members = call('ZCOUNT', of(g, 'members'), '(' .. int(now), '+inf')
 if members > 0 then return {'members', members .. ''} end
@@ -38,6 +37,6 @@ end
 if #beside_it == STEP or #dead == STEP then return {'ok', cursor_of(phase, last, seq, at)} end
 call('XGROUP', 'DESTROY', STREAM, g)
 call('HDEL', GROUPS, g)
-for _, name in ipairs(GROUP_KEYS) do call('UNLINK', of(g, name)) end
+unlink_group(g)
 call('PUBLISH', TOPIC, '!' .. g)
 return {'ok', ''}

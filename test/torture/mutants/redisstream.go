@@ -117,7 +117,7 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "trim-past-unsettled", Bug: "retention removes what a group has not settled, unasked",
-			Edits: lua("trim", "  elseif f[5] == '1' and free(id) then", "  elseif free(id) then"),
+			Edits: lua("trim", "  elseif f[4] == '1' and free(id) then", "  elseif free(id) then"),
 			Check: ofStreams("TestRetention"),
 		},
 		{

@@ -1,2 +1,0 @@
--- typed: nothing is written if a key is not ours.
-all_ours()
