@@ -57,36 +57,16 @@ if topic[2] == '1' or group[2] == '1' or most < 1 then
   return reply('')
 end
 
-local picked, keyed, backs = {}, has(o + CHAIN), call('EXISTS', unpack(KEYS, o + BACK, o + BACK + 3)) > 0
-
--- pull takes up to n items off a lane, in the order of their places.
-local function pull(lane, n)
-  local list, back = KEYS[o + LANE + lane], KEYS[o + BACK + lane]
-  local returned = backs and call('ZRANGE', back, 0, n - 1) or {}
-  if #returned == 0 then return call('LPOP', list, n) or {} end
-  local fresh, items, i, j = call('LRANGE', list, 0, n - 1), {}, 0, 0
-  while #items < n and (i < #returned or j < #fresh) do
-    local r, f = returned[i + 1], fresh[j + 1]
-    if not f or r and place_of(r) < place_of(f) then
-      i = i + 1
-      items[#items + 1] = r
-    else
-      j = j + 1
-      items[#items + 1] = f
-    end
-  end
-  if i > 0 then call('ZREMRANGEBYRANK', back, 0, i - 1) end
-  if j > 0 then call('LPOP', list, j) end
-  return items
-end
+local picked, keyed = {}, has(o + CHAIN)
 
 -- pick takes an item and, of its key, as many more as the run allows.
 local function pick(item)
   local seq = seq_of(item)
-  if has(o + GONE) and call('SREM', KEYS[o + GONE], seq) == 1 then return behead(o, item) end
-  if overdue(seq) then
+  local ended = has(o + GONE) and call('SREM', KEYS[o + GONE], seq) == 1
+  if ended or overdue(seq) then
     behead(o, item)
-    return expire(o, item)
+    lists_only = {} -- the next of its key may have been put back
+    return ended or expire(o, item)
   end
   local key = keyed and key_of(item)
   if not key then
@@ -106,8 +86,8 @@ end
 
 -- put_back returns what was pulled and has no room any more.
 local function put_back(lane, items, from)
+  lists_only[lane] = false
   for i = from, #items do call('ZADD', KEYS[o + BACK + lane], place_of(items[i]), items[i]) end
-  if from <= #items then backs = true end
 end
 
 local function empty(lane)
@@ -118,8 +98,8 @@ end
 local function serve(lane, n)
   local goal = math.min(#picked + n, most)
   while #picked < goal do
-    local items = pull(lane, goal - #picked)
-    if #items == 0 then return true end
+    local items = taken(lane, goal - #picked)
+    if not items then return true end
     for i = 1, #items do
       if #picked >= goal then
         put_back(lane, items, i)

@@ -4,7 +4,8 @@
 --   wanted at once: for more the caller asks without a script.
 local o = FIRST
 local token, most, run, instance = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
-local lane, back, returned = KEYS[o + LANE + 1], KEYS[o + BACK + 1], 0
+local NORMAL = 1 -- the lane of nearly all
+local lane, back = KEYS[o + LANE + NORMAL], KEYS[o + BACK + NORMAL]
 local topic, group, again
 
 -- find_out reads what every claim must know, and returns whether topic and group are those that the caller means.
@@ -17,11 +18,15 @@ end
 
 local function next_timer() return call('ZRANGE', KEYS[o + TIMER], 0, 0, 'WITHSCORES')[2] or '' end
 
--- taken takes up to n items off the lane, in the order of their places. Those in back stand there, with their places as scores, because their
--- keys became free when younger ones were at the tail already.
-local function taken(n)
-  if returned == 0 then return call('LPOP', lane, n) end
-  local old, fresh, items, i, j = call('ZRANGE', back, 0, n - 1, 'WITHSCORES'), call('LRANGE', lane, 0, n - 1), {}, 0, 0
+-- taken takes up to n items off a lane, in the order of their places, or returns nil. Those in back stand there, with their places as scores,
+-- because they came back, or their keys became free when younger ones were at the tail already.
+local lists_only = {} -- lanes of which nothing is in back
+local function taken(of, n)
+  local list, set = KEYS[o + LANE + of], KEYS[o + BACK + of]
+  local old = lists_only[of] and {} or call('ZRANGE', set, 0, n - 1, 'WITHSCORES')
+  lists_only[of] = #old == 0
+  if #old == 0 then return call('LPOP', list, n) or nil end
+  local fresh, items, i, j = call('LRANGE', list, 0, n - 1), {}, 0, 0
   local place = fresh[1] and place_of(fresh[1])
   while #items < n do
     local first = tonumber(old[2 * i + 2])
@@ -35,17 +40,16 @@ local function taken(n)
       place = fresh[j + 1] and place_of(fresh[j + 1])
     end
   end
-  if i > 0 then call('ZREMRANGEBYRANK', back, 0, i - 1) end
-  if j > 0 then call('LPOP', lane, j) end
-  returned = returned - i
-  return #items > 0 and items
+  if i > 0 then call('ZREMRANGEBYRANK', set, 0, i - 1) end
+  if j > 0 then call('LPOP', list, j) end
+  return items
 end
 
 -- runs_of takes items off the lane, and of each key as many more as the run allows.
 local function runs_of()
   local picked, chains, unlinked = {}, {}, {}
   while #picked < most do
-    local items = taken(run > 1 and math.min(most - #picked, 16) or most - #picked)
+    local items = taken(NORMAL, run > 1 and math.min(most - #picked, 16) or most - #picked)
     if not items then break end
     local keys, at, seqs = {}, {}, {}
     for i = 1, #items do
@@ -95,13 +99,13 @@ local function quick_claim()
   local first, items = next_timer(), nil
   if first ~= '' and tonumber(first) <= now then return nil end
   call('HLEN', BODIES) -- this and what follows fails, before the first write, if it is not ours, see types
-  returned = call('ZCARD', back)
+  call('ZCARD', back)
   if call('HLEN', KEYS[o + CHAIN]) > 0 then
     call('HLEN', KEYS[o + NEXT])
     call('LLEN', lane)
     items = runs_of()
   else
-    items = taken(most)
+    items = taken(NORMAL, most)
   end
   if not items then return {'ok', now .. '', first, '', {}, {}, {}} end
   local record, bodies, till = instance .. '\n' .. table.concat(items, '\n'), {}, soon + ARGV[4]

@@ -6,21 +6,13 @@
 local seq = ARGV[4]
 if call('ZSCORE', INVALID, seq) then
   if ARGV[5] ~= '' then return {'pending'} end
-  call('ZREM', INVALID, seq)
-  call('HDEL', RAW, seq)
-  call('HDEL', PROBLEMS, seq)
+  unspoil(seq)
   return once({'ok'})
 end
 if call('HEXISTS', BODIES, seq) == 0 then return {'missing'} end
 if call('HEXISTS', PENDING, seq) == 1 then
   if ARGV[5] ~= '' then return {'pending'} end
-  call('HDEL', PENDING, seq)
-  call('ZREM', DELAYED, seq)
-  call('ZREM', HELD, seq)
-  count('cancelled', 1)
-  count('messages', -1)
-  count('bytes', -call('HSTRLEN', BODIES, seq))
-  vanish(seq)
+  leave_pending(seq, 'cancelled')
   commit()
   return once({'ok'})
 end

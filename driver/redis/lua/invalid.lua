@@ -11,11 +11,7 @@ if not item then return {'lost'} end
 unlease(o, l, seq)
 unhold(o, item)
 store_leases(o)
-if body then
-  call('ZADD', INVALID, seq, seq)
-  call('HSET', RAW, seq, body)
-  call('HSET', PROBLEMS, seq, now .. '\n' .. ARGV[6])
-end
+if body then spoil(seq, body, ARGV[6]) end
 done(o, seq, 'cancelled')
 for g = 0, groups - 1 do
   local other = FIRST + g * WIDTH

@@ -28,14 +28,12 @@ if held_back then
     count('bytes', #edit - call('HSTRLEN', BODIES, seq))
     call('HSET', BODIES, seq, edit)
   end
-  call('ZREM', DELAYED, seq)
-  call('ZREM', HELD, seq)
+  unpend(seq)
   if wait_ms > 0 then
     call('HSET', PENDING, seq, item)
     call('ZADD', DELAYED, soon + wait_ms, seq)
     timed(soon + wait_ms)
   else
-    call('HDEL', PENDING, seq)
     count('fanned', 1)
     fan_out({renewed(item)}, key_of(item), groups, letters)
   end

@@ -33,15 +33,9 @@ end
 
 -- expire_early ends a message that expired before it was due. A dead letter of it goes to every group.
 local function expire_early(seq, item)
-  call('HDEL', PENDING, seq)
-  call('ZREM', DELAYED, seq)
-  call('ZREM', HELD, seq)
+  if call('HGET', TOPIC, 'expired_dead') ~= '1' then return leave_pending(seq, 'expired') end
+  unpend(seq)
   count('expired', 1)
-  if call('HGET', TOPIC, 'expired_dead') ~= '1' then
-    count('messages', -1)
-    count('bytes', -call('HSTRLEN', BODIES, seq))
-    return vanish(seq)
-  end
   call('HSET', LIVE, seq, letters)
   for g = 0, groups - 1 do
     tally(FIRST + g * WIDTH, 'received', 1)

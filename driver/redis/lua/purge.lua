@@ -15,13 +15,8 @@ end
 local function purge_one(seq)
   if call('HEXISTS', PENDING, seq) == 1 then
     if ARGV[4] ~= '' or not call('ZSCORE', DELAYED, seq) then return end
-    call('HDEL', PENDING, seq)
-    call('ZREM', DELAYED, seq)
-    count('cancelled', 1)
-    count('messages', -1)
-    count('bytes', -call('HSTRLEN', BODIES, seq))
     removed = removed + 1
-    return vanish(seq)
+    return leave_pending(seq, 'cancelled')
   end
   for _, o in ipairs(targets) do
     local place, s = where(o, seq)

@@ -12,6 +12,11 @@ local function in_lanes(item)
   return call('LPOS', KEYS[o + LANE + lane], item) or call('ZSCORE', KEYS[o + BACK + lane], item)
 end
 
+-- unlane takes an item out of its lane, however often it is there, and returns how often that was.
+local function unlane(item, lane)
+  return call('LREM', KEYS[o + LANE + lane], 0, item) + call('ZREM', KEYS[o + BACK + lane], item)
+end
+
 -- mend_chain makes the record of a key agree with what is held and with what can be claimed.
 local function mend_chain(key)
   local c = chain_of(o, key)
@@ -79,13 +84,11 @@ function mend.ghost()
   local seq = seq_of(first)
   if not seq then
     local n = 0
-    for lane = 0, 3 do n = n + call('LREM', KEYS[o + LANE + lane], 0, first) + call('ZREM', KEYS[o + BACK + lane], first) end
+    for lane = 0, 3 do n = n + unlane(first, lane) end
     return n > 0
   end
   if where(o, seq) == 'R' or call('SISMEMBER', KEYS[o + GONE], seq) == 1 then return false end
-  local lane = lane_of(first)
-  local n = call('LREM', KEYS[o + LANE + lane], 0, first) + call('ZREM', KEYS[o + BACK + lane], first)
-  if n == 0 then return false end
+  if unlane(first, lane_of(first)) == 0 then return false end
   if where(o, seq) == '' then
     behead(o, first)
     if call('HEXISTS', BODIES, seq) == 0 then tally(o, 'cancelled', 1) end
@@ -95,12 +98,10 @@ end
 
 -- double: first is an item that is in a lane more than once, or in a lane and a list of what returned.
 function mend.double()
-  local lane = lane_of(first)
-  local n = call('LREM', KEYS[o + LANE + lane], 0, first)
-  local back = call('ZSCORE', KEYS[o + BACK + lane], first)
-  if n + (back and 1 or 0) > 0 and not back then call('ZADD', KEYS[o + BACK + lane], place_of(first), first) end
+  local n = unlane(first, lane_of(first))
+  if n > 0 then call('ZADD', KEYS[o + BACK + lane_of(first)], place_of(first), first) end
   wake(o)
-  return n + (back and 1 or 0) > 1
+  return n > 1
 end
 
 -- lease: first is a token without an end: it ends now.
@@ -135,9 +136,7 @@ function mend.head()
     mend_chain(key)
     return true
   end
-  local lane = lane_of(first)
-  call('LREM', KEYS[o + LANE + lane], 0, first)
-  call('ZREM', KEYS[o + BACK + lane], first)
+  unlane(first, lane_of(first))
   insert(o, key, c, first)
   return true
 end
@@ -191,10 +190,7 @@ end
 function mend.foreign()
   local raw = call('HGET', BODIES, first)
   if not raw then return false end
-  local seq = call('HINCRBY', TOPIC, 'seq', 1)
-  call('ZADD', INVALID, seq, seq)
-  call('HSET', RAW, seq, raw)
-  call('HSET', PROBLEMS, seq, now .. '\n' .. 'it was stored as ' .. first .. ', which is no number of a message')
+  spoil(call('HINCRBY', TOPIC, 'seq', 1), raw, 'it was stored as ' .. first .. ', which is no number of a message')
   return call('HDEL', BODIES, first) == 1
 end
 

@@ -76,6 +76,34 @@ local function vanish(seq)
   erase(seq, id, own)
 end
 
+-- unpend takes a message out of what is delayed or held.
+local function unpend(seq)
+  call('HDEL', PENDING, seq)
+  call('ZREM', DELAYED, seq)
+  call('ZREM', HELD, seq)
+end
+
+-- leave_pending ends a message that was never due, counted under a field.
+local function leave_pending(seq, field)
+  unpend(seq)
+  count(field, 1)
+  count('messages', -1)
+  count('bytes', -call('HSTRLEN', BODIES, seq))
+  vanish(seq)
+end
+
+-- Entries that cannot be decoded are kept whole, with when that was found and why.
+local function spoil(seq, body, problem)
+  call('ZADD', INVALID, seq, seq)
+  call('HSET', RAW, seq, body)
+  call('HSET', PROBLEMS, seq, now .. '\n' .. problem)
+end
+local function unspoil(seq)
+  call('HDEL', RAW, seq)
+  call('HDEL', PROBLEMS, seq)
+  return call('ZREM', INVALID, seq) == 1
+end
+
 -- unlive says that a group has settled a message, for good or as a dead letter (dead: its letter).
 local function unlive(letter, seq, dead)
   local live = call('HGET', LIVE, seq)

@@ -134,11 +134,7 @@ local function store_messages(at)
       call('ZADD', EXPIRES, unpack(expiries))
     end
     if #items > 0 then fan_out(items, kinds ~= '', groups, letters) end
-    if replaces ~= '' then
-      call('ZREM', INVALID, replaces)
-      call('HDEL', RAW, replaces)
-      call('HDEL', PROBLEMS, replaces)
-    end
+    if replaces ~= '' then unspoil(replaces) end
   end
   answer('r', request, outcome)
   if clean then return {'ok', first .. ''} end

@@ -108,7 +108,7 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "parse-error-dropped", Bug: "what cannot be decoded is thrown away",
-			Edits: lua("invalid", "\nif body then\n", "\nif false then\n"),
+			Edits: lua("invalid", "\nif body then", "\nif false then"),
 			Check: onRedis("invalid"),
 		},
 		{
