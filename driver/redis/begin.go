@@ -4,9 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // Begin records that handlers are about to start: one script for those of one shard.
@@ -73,18 +73,8 @@ func (s *subscription) Drain(ctx context.Context) error {
 	s.drains.Add(1)
 	defer s.drains.Done()
 	s.mu.Unlock()
-	await(ctx, &s.claims)
+	redisshell.Await(ctx, &s.claims)
 	return s.giveBackUnseen(ctx)
-}
-
-// await waits for what is under way. It ends by itself: the client's timeouts see to that.
-func await(ctx context.Context, underWay *sync.WaitGroup) {
-	finished := make(chan struct{})
-	go func() { underWay.Wait(); close(finished) }()
-	select {
-	case <-finished:
-	case <-ctx.Done():
-	}
 }
 
 // giveBackUnseen returns what was claimed and never handed out, as if it had not been claimed. What could not be

@@ -24,7 +24,7 @@ type Driver struct {
 	topics   *redisshell.Topics[*topic]
 
 	clock     clock
-	wake      *notifier
+	wake      *redisshell.Notifier[*shard]
 	scheduler *scheduler
 	changed   chan struct{} // the server may be another one
 }
@@ -46,10 +46,10 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	d.adapt(d.shell.Survey.Opened())
 	d.requests.nonce = d.shell.Nonce + "-"
 	d.topics = redisshell.NewTopics(d.shell, redisshell.TopicKind[*topic]{Part: "shard", New: d.newTopic,
-		Check: d.checkTopic, Create: d.create, Known: func(t *topic) { d.wake.listen(t) }})
-	d.wake = newNotifier(d)
+		Check: d.checkTopic, Create: d.create, Known: d.listen})
+	d.wake = redisshell.NewNotifier[*shard](d.client, o.Logger)
 	d.scheduler = newScheduler(d)
-	d.shell.Go(d.wake.run)
+	d.shell.Go(d.hear)
 	d.shell.Go(d.scheduler.run)
 	d.shell.Go(d.keepHouse)
 	return d, nil
@@ -66,7 +66,7 @@ func (d *Driver) Capabilities() driver.Capabilities {
 }
 
 // Close ends every subscription, then the connections, if they are the driver's own.
-func (d *Driver) Close(ctx context.Context) error { return d.shell.Close(ctx, d.wake.close) }
+func (d *Driver) Close(ctx context.Context) error { return d.shell.Close(ctx, d.wake.Close) }
 
 // clock estimates the server's time, only to know when to ask: the server alone decides what is due.
 type clock struct{ offset atomic.Int64 } // server minus ours, nanoseconds

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
@@ -23,16 +22,7 @@ func (s *subscription) emit(ctx context.Context, t *token, x *driver.Settlement)
 	}
 	p := &publication{d: s.d, msgs: x.Emit, rs: make([]driver.Receipt, len(x.Emit)), turn: s.d.shell.Count(), force: true}
 	p.run(ctx)
-	return false, unfull(refusal.Of(p.rs))
-}
-
-// unfull hides that a server without memory refused follow-ups behind what it means for a settlement.
-func unfull(err error) error {
-	if errors.Is(err, driver.ErrFull) {
-		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored",
-			"settle again when the server has room", err)
-	}
-	return err
+	return false, redisshell.Unfull(refusal.Of(p.rs))
 }
 
 // here reports whether all follow-ups can be stored in the shard of the delivery.
@@ -52,7 +42,7 @@ func (s *subscription) emitHere(ctx context.Context, t *token, x *driver.Settlem
 	for i, m := range x.Emit {
 		shardPublish.add(i, m)
 	}
-	return unfull(s.sendEmit(ctx, t, x, shardPublish))
+	return redisshell.Unfull(s.sendEmit(ctx, t, x, shardPublish))
 }
 
 func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlement, p *shardPublish) error {

@@ -34,8 +34,4 @@ func Waiting(s driver.Subscription) int {
 }
 
 // Deafen makes a driver miss all announcements.
-func (d *Driver) Deafen() {
-	d.wake.mu.Lock()
-	defer d.wake.mu.Unlock()
-	clear(d.wake.shards)
-}
+func (d *Driver) Deafen() { d.wake.Close() }

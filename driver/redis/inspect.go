@@ -11,22 +11,9 @@ import (
 
 // Topics returns the topics in order of their names.
 func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
-	if err := d.shell.Refuse(); err != nil {
-		return nil, err
-	}
-	names, err := d.topics.Names(ctx, names...)
+	topics, err := d.topics.All(ctx, names...)
 	if err != nil {
 		return nil, err
-	}
-	topics := make([]*topic, 0, len(names))
-	for _, name := range names {
-		t, err := d.topics.Lookup(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if t != nil {
-			topics = append(topics, t)
-		}
 	}
 	return d.infos(ctx, topics)
 }

@@ -1,6 +1,10 @@
 package redis
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Keys of a topic shard, in the order in which scripts are given them (lua/head.lua).
 const (
@@ -53,13 +57,29 @@ const (
 	paddingID = "\x01"
 )
 
-var topicKeyNames = [topicKeys]string{"topic", "bodies", "ids", "live", "graves", "delayed", "held", "expires",
-	"dedup", "windows",
-	"memory0", "memory1", "segments", "sizes", "invalid", "raw", "problems", "pending", "requests"}
+// storedKey is the name of a key behind its tag, and its type.
+type storedKey struct{ name, kind string }
 
-var groupKeyNames = [groupKeys]string{"group", "lane0", "lane1", "lane2", "lane3", "back0", "back1", "back2",
-	"back3", "chain", "next",
-	"state", "lease", "timer", "gone", "dead", "record", "history", "edited", "members", "losses"}
+var topicKeyTable = [topicKeys]storedKey{{"topic", "hash"}, {"bodies", "hash"}, {"ids", "hash"}, {"live", "hash"},
+	{"graves", "hash"}, {"delayed", "zset"}, {"held", "zset"}, {"expires", "zset"}, {"dedup", "hash"}, {"windows", "zset"},
+	{"memory0", "hash"}, {"memory1", "hash"}, {"segments", "zset"}, {"sizes", "hash"}, {"invalid", "zset"},
+	{"raw", "hash"}, {"problems", "hash"}, {"pending", "hash"}, {"requests", "hash"}}
+
+var groupKeyTable = [groupKeys]storedKey{{"group", "hash"}, {"lane0", "list"}, {"lane1", "list"}, {"lane2", "list"},
+	{"lane3", "list"}, {"back0", "zset"}, {"back1", "zset"}, {"back2", "zset"}, {"back3", "zset"}, {"chain", "hash"},
+	{"next", "hash"}, {"state", "hash"}, {"lease", "hash"}, {"timer", "zset"}, {"gone", "set"}, {"dead", "zset"},
+	{"record", "hash"}, {"history", "hash"}, {"edited", "hash"}, {"members", "zset"}, {"losses", "hash"}}
+
+// typeOf is the type that a key of ours should have.
+func typeOf(key string) string {
+	name := key[strings.LastIndexByte(key, ':')+1:]
+	for _, k := range slices.Concat(topicKeyTable[:], groupKeyTable[:]) {
+		if k.name == name {
+			return k.kind
+		}
+	}
+	return ""
+}
 
 // tagOf is what all keys of a topic shard begin with: a hash tag, so that a cluster keeps them together.
 func tagOf(prefix, topic string, shard int) string {
@@ -71,8 +91,8 @@ func registryKey(prefix string) string { return "{" + prefix + "}:topics" }
 
 func keysOfTopic(tag string) []string {
 	keys := make([]string, topicKeys)
-	for i, name := range topicKeyNames {
-		keys[i] = tag + name
+	for i, k := range topicKeyTable {
+		keys[i] = tag + k.name
 	}
 	return keys
 }
@@ -80,8 +100,8 @@ func keysOfTopic(tag string) []string {
 // keysOfGroup begin with "g:", so that no group's name can be taken for a key of the topic.
 func keysOfGroup(tag, group string) []string {
 	keys := make([]string, groupKeys)
-	for i, name := range groupKeyNames {
-		keys[i] = tag + "g:" + group + ":" + name
+	for i, k := range groupKeyTable {
+		keys[i] = tag + "g:" + group + ":" + k.name
 	}
 	return keys
 }

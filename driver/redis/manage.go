@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
@@ -12,36 +11,18 @@ import (
 
 // configOf reads the configuration of a topic.
 func configOf(f map[string]string) driver.TopicConfig {
-	partitions, _ := strconv.Atoi(f["partitions"])
-	shards := max(1, int(redisshell.Whole(f, "shards")))
-	return driver.TopicConfig{MaxMessages: redisshell.Whole(f, "all_messages"), MaxBytes: redisshell.Whole(f, "all_bytes"),
-		ExpiredDead: f["expired_dead"] == "1", Partitions: min(partitions, shards)}
-}
-
-// fieldsOf writes the configuration of a topic. A bound is divided among the shards, rounded up.
-func fieldsOf(c driver.TopicConfig, shards int) []any {
-	share := func(n int64) int64 { return redisshell.Share(n, shards) }
-	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", share(c.MaxMessages),
-		"max_bytes", share(c.MaxBytes),
-		"expired_dead", redisconn.Flag(c.ExpiredDead), "partitions", c.Partitions, "configured", "1"}
+	c := redisshell.ConfigOf(f)
+	c.Partitions = min(int(redisshell.Whole(f, "partitions")), max(1, int(redisshell.Whole(f, "shards"))))
+	return c
 }
 
 func checkConfig(topic string, c driver.TopicConfig) error {
-	if err := driver.CheckName("topic", topic); err != nil {
-		return err
-	}
-	if err := c.Check(); err != nil {
-		return err
-	}
-	switch {
-	case c.Keep > 0 || c.KeepMost > 0:
-		return driver.NewError(driver.ErrUnsupported, "this driver keeps no settled messages",
+	err := redisshell.CheckConfig(topic, c, "shard")
+	if err == nil && (c.Keep > 0 || c.KeepMost > 0) {
+		err = driver.NewError(driver.ErrUnsupported, "this driver keeps no settled messages",
 			"leave Keep zero, or use the redisstream driver", nil)
-	case c.Partitions > redisshell.MostParts:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d shards are too many", c.Partitions),
-			"use at most 1024", nil)
 	}
-	return nil
+	return err
 }
 
 // EnsureTopic creates a topic with this configuration.
@@ -61,10 +42,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 
 // AlterTopic changes the configuration of a topic; the number of its shards stays.
 func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConfig) error {
-	if err := checkConfig(name, c); err != nil {
-		return err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, checkConfig(name, c))
 	if err != nil {
 		return err
 	}
@@ -84,7 +62,7 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 			"drain the topic, then delete and create it with the other number", nil)
 	}
 	for _, s := range t.shards {
-		args := append([]any{s.of, how, ""}, fieldsOf(c, len(t.shards))...)
+		args := append([]any{s.of, how, "", "partitions", c.Partitions}, redisshell.ConfigFields(c, len(t.shards))...)
 		reply, err := d.configureShard(ctx, t, s, args)
 		if err != nil {
 			return err
@@ -94,9 +72,7 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 			if err != nil {
 				return redisconn.Classify(err)
 			}
-			return driver.NewError(driver.ErrConflict,
-				fmt.Sprintf("topic %q is configured as %+v, not %+v", t.name, configOf(fields), c),
-				"use AlterTopic to change it", nil)
+			return redisshell.ErrConfigured(t.name, configOf(fields), c)
 		}
 	}
 	return nil
@@ -118,10 +94,7 @@ func (d *Driver) configureShard(ctx context.Context, t *topic, s *shard, args []
 
 // Pause stops or resumes deliveries of a topic or of one group.
 func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) error {
-	if err := driver.CheckScope(name, group); err != nil {
-		return err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, driver.CheckScope(name, group))
 	if err != nil {
 		return err
 	}
@@ -176,20 +149,14 @@ func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.G
 	return nil
 }
 
-func errNoHistory() error {
-	return driver.NewError(driver.ErrUnsupported, "redis keeps no history",
-		"start at the end, or use the redisstream driver", nil)
-}
-
 // Reset is refused: nothing is kept to go back to.
 func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (driver.ResetReport, error) {
-	if err := o.Check(topic, group); err != nil {
-		return driver.ResetReport{}, err
+	_, err := d.topics.Existing(ctx, topic, o.Check(topic, group))
+	if err == nil {
+		err = driver.NewError(driver.ErrUnsupported, "redis keeps no history",
+			"start at the end, or use the redisstream driver", nil)
 	}
-	if _, err := d.topics.Existing(ctx, topic); err != nil {
-		return driver.ResetReport{}, err
-	}
-	return driver.ResetReport{}, errNoHistory()
+	return driver.ResetReport{}, err
 }
 
 // DeleteTopic removes a topic with everything in it.

@@ -42,7 +42,7 @@ func (d *Driver) renewMembers(ctx context.Context) {
 	_, err := d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for _, s := range subs {
 			for i := range s.keys {
-				p.ZAddXX(ctx, s.keys[i][topicKeys+keyMembers], goredis.Z{Score: until, Member: s.member()})
+				p.ZAddXX(ctx, s.keys[i][topicKeys+keyMembers], goredis.Z{Score: until, Member: s.id})
 			}
 		}
 		return nil

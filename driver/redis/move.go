@@ -38,12 +38,9 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 			content = edited(old, m.Edit)
 		}
 	}
-	r := d.requests.take()
-	defer d.requests.giveBack(r)
-	request := r.name()
 	for range 2 {
-		reply, err := s.overAll(ctx, &d.scripts.move, func(g *groups) []any {
-			args := append([]any{request, seq, offsetText(g, m.Group), redisconn.Milliseconds(m.After)}, content...)
+		reply, err := s.change(ctx, &d.scripts.move, nil, func(g *groups) []any {
+			args := append([]any{seq, offsetText(g, m.Group), redisconn.Milliseconds(m.After)}, content...)
 			return append(args, strconv.Itoa(m.Death), offsetText(g, m.To))
 		})
 		if err != nil {

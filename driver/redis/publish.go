@@ -6,13 +6,13 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 const (
-	publishAtOnce   = 250  // messages in one script, which blocks the server meanwhile
-	publishAtomicly = 1000 // messages of an atomic publish
-	publishBytes    = 8 << 20
+	publishAtOnce = redisshell.PublishAtOnce
+	publishBytes  = 8 << 20
 )
 
 // Publish stores messages: one script for those of one topic shard.
@@ -46,38 +46,18 @@ type publication struct {
 	replaces string // the undecodable entry that this replaces,
 	at       *shard // and where that is
 
-	lost map[string]error // topics and shards that could not be reached, by name and by tag
+	lost redisshell.Lost // topics and shards, by name and by tag
 }
 
 // checkAtomic refuses what is not one step.
 func (p *publication) checkAtomic(ctx context.Context) error {
-	unsupported := func(text, hint string) error { return driver.NewError(driver.ErrUnsupported, text, hint, nil) }
-	if len(p.msgs) > publishAtomicly {
-		return unsupported(fmt.Sprintf("%d messages are too many for one step", len(p.msgs)),
-			fmt.Sprintf("publish at most %d atomically", publishAtomicly))
-	}
-	var first *shard
-	for _, m := range p.msgs {
-		if err := m.CheckPublish(p.d.caps.MaxBody); err != nil {
-			return err
-		}
-	}
-	for _, m := range p.msgs {
-		if m.Topic != p.msgs[0].Topic {
-			return unsupported("an atomic publish reaches over topics", "publish to one topic, or not atomically")
-		}
+	return redisshell.CheckAtomic("shard", p.msgs, p.d.caps.MaxBody, func(m *driver.Message) (int, error) {
 		t, err := p.d.ensure(ctx, m.Topic, 0)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		s := t.shardFor(m, p.turn)
-		if first != nil && s != first {
-			return unsupported(fmt.Sprintf("an atomic publish reaches over shards of topic %q", m.Topic),
-				"give the messages one key, or use one shard")
-		}
-		first = s
-	}
-	return nil
+		return t.shardFor(m, p.turn).index, nil
+	})
 }
 
 // run sends the messages, each topic shard's in their order.
@@ -85,11 +65,9 @@ func (p *publication) run(ctx context.Context) {
 	open := map[string]*shardPublish{}
 	var order []*shardPublish
 	send := func(x *shardPublish) {
-		switch {
-		case len(x.at) == 0:
-		case p.lost[x.shard.tag] != nil:
-			p.fail(x.at, stayBehind(p.lost[x.shard.tag]))
-		default:
+		if err := p.lost.Refuse(x.shard.tag); err != nil {
+			p.fail(x.at, err)
+		} else if len(x.at) > 0 {
 			p.send(ctx, x)
 		}
 	}
@@ -138,35 +116,19 @@ func (p *publication) send(ctx context.Context, x *shardPublish) {
 	if err != nil {
 		x.failed = true
 		p.fail(x.at, err)
-		p.lose(x.shard.tag, err)
+		p.lost.Note(x.shard.tag, err)
 	}
 }
 
 // find returns a topic. One that cannot be found stays so for the whole call, or later messages of a key would be
 // stored without those before them.
 func (p *publication) find(ctx context.Context, name string) (*topic, error) {
-	if err := p.lost[name]; err != nil {
-		return nil, stayBehind(err)
+	if err := p.lost.Refuse(name); err != nil {
+		return nil, err
 	}
 	t, err := p.d.ensure(ctx, name, 0)
-	if err != nil {
-		p.lose(name, err)
-	}
+	p.lost.Note(name, err)
 	return t, err
-}
-
-// lose makes what follows in the call stay behind a topic or shard that could not be reached.
-func (p *publication) lose(where string, err error) {
-	if p.lost == nil {
-		p.lost = map[string]error{}
-	}
-	p.lost[where] = err
-}
-
-// stayBehind is why a message was not sent.
-func stayBehind(err error) error {
-	return driver.NewError(driver.ErrNotApplied, "a message before it in the call was not stored",
-		"publish them again in the same order", err)
 }
 
 func (p *publication) fail(at []int, err error) {

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"github.com/ferrymq/ferry/driver"
@@ -14,16 +13,13 @@ const purgeAtOnce = 100
 
 // Purge removes what is ready, waiting or delayed now, in small steps, up to what was published last when it began.
 func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
-	if err := driver.CheckScope(name, group); err != nil {
-		return 0, err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, driver.CheckScope(name, group))
 	if err != nil {
 		return 0, err
 	}
 	total := 0
 	for _, s := range t.shards {
-		n, err := d.purgeShard(ctx, t, s, group)
+		n, err := s.purge(ctx, t, group, false)
 		total += n
 		if err != nil {
 			return total, err
@@ -32,71 +28,37 @@ func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
 	return total, nil
 }
 
-func (d *Driver) purgeShard(ctx context.Context, t *topic, s *shard, group string) (int, error) {
-	st, err := s.stats(ctx) // so that the groups are known
-	if err != nil {
-		return 0, err
-	}
-	if st == nil {
-		return 0, d.gone(t)
-	}
-	if g := s.groups(); group != "" && !slices.Contains(g.names, group) {
-		return 0, t.noGroup(group, g.names)
-	}
-	upto, err := d.client.HGet(ctx, s.keys[keyTopic], "seq").Result()
-	if err != nil {
+// purge calls the script until it has seen all sequence numbers. Of a group that is being deleted it removes everything.
+func (s *shard) purge(ctx context.Context, t *topic, group string, deleted bool) (total int, err error) {
+	upto, err := s.d.client.HGet(ctx, s.keys[keyTopic], "seq").Result()
+	if err != nil && !isNil(err) {
 		return 0, redisconn.Classify(err)
 	}
-	return s.sweep(ctx, upto, func(g *groups, after string) ([]string, []any) {
-		at := ""
-		if group != "" {
-			o, ok := g.offset(group)
-			if !ok {
-				return nil, nil
-			}
-			at = strconv.Itoa(o)
-		}
-		return g.keys, []any{at, after, upto, purgeAtOnce, "0"}
-	})
-}
-
-// sweep calls the purge script until it has seen all sequence numbers.
-func (s *shard) sweep(ctx context.Context, upto string,
-	call func(g *groups, after string) ([]string, []any)) (int, error) {
-	total, after, stale := 0, "0", 0
-	for after != "" && stale < staleTries {
-		g := s.groups()
-		keys, args := call(g, after)
-		if keys == nil {
-			return total, nil // the group is gone
-		}
-		r := s.d.requests.take()
-		reply, err := s.d.run(ctx, &s.d.scripts.purge, keys, append([]any{s.of, g.epoch, r.name()}, args...)...)
-		s.d.requests.giveBack(r)
-		if err != nil {
+	var more []string
+	if deleted {
+		more = keysOfGroup(s.tag, group)
+	}
+	for after := "0"; after != ""; {
+		reply, err := s.change(ctx, &s.d.scripts.purge, more, func(g *groups) []any {
+			return []any{offsetText(g, group), after, upto, purgeAtOnce, redisconn.Flag(deleted)}
+		})
+		switch {
+		case err != nil:
 			return total, err
+		case reply == nil:
+			return total, s.d.gone(t)
+		case reply.Text(0) == "missing":
+			return total, t.noGroup(group, s.groups().names)
 		}
-		if reply.Text(0) == "stale" {
-			if reply.Text(1) != s.of {
-				return total, nil
-			}
-			s.learn(reply.Text(2), reply.Text(3))
-			stale++
-			continue
-		}
-		n, _ := strconv.Atoi(reply.Text(2))
-		total += n
-		after, stale = reply.Text(1), 0
+		total += int(reply.Number(2))
+		after = reply.Text(1)
 	}
 	return total, nil
 }
 
 // DeleteGroup removes a group with what it has not settled. Interrupted, it is done by deleting the group again.
 func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
-	if err := driver.CheckGroup(name, group); err != nil {
-		return err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, driver.CheckGroup(name, group))
 	if err != nil {
 		return err
 	}
@@ -112,7 +74,7 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 			return d.staleGroup(ctx, t, group)
 		}
 		s.learn(reply.Text(1), reply.Text(2))
-		if err := s.erase(ctx, group); err != nil {
+		if _, err := s.purge(ctx, t, group, true); err != nil {
 			return err
 		}
 		if _, err := d.run(ctx, &d.scripts.ungroup, s.withGroup(group), s.of, group, "end"); err != nil {
@@ -120,19 +82,6 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 		}
 	}
 	return nil
-}
-
-// erase removes everything that a group which is being deleted has not settled.
-func (s *shard) erase(ctx context.Context, group string) error {
-	upto, err := s.d.client.HGet(ctx, s.keys[keyTopic], "seq").Result()
-	if err != nil {
-		return redisconn.Classify(err)
-	}
-	_, err = s.sweep(ctx, upto, func(g *groups, after string) ([]string, []any) {
-		keys := append(slices.Clone(g.keys), keysOfGroup(s.tag, group)...)
-		return keys, []any{topicKeys + len(g.names)*groupKeys, after, upto, purgeAtOnce, "1"}
-	})
-	return err
 }
 
 // Delete removes single messages.
@@ -152,11 +101,8 @@ func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
 	if err != nil {
 		return err
 	}
-	r := d.requests.take()
-	defer d.requests.giveBack(r)
-	request := r.name()
-	reply, err := s.overAll(ctx, &d.scripts.del, func(g *groups) []any {
-		return []any{request, seq, offsetText(g, target.Group), strconv.Itoa(target.Death)}
+	reply, err := s.change(ctx, &d.scripts.del, nil, func(g *groups) []any {
+		return []any{seq, offsetText(g, target.Group), strconv.Itoa(target.Death)}
 	})
 	if err != nil {
 		return err

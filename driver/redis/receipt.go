@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // receipts reads what became of each message.
@@ -50,8 +51,7 @@ func (p *publication) receipt(x *shardPublish, id, what string) driver.Receipt {
 			r.ID = unindexID(first)
 		}
 	case 'm', 'b':
-		r.Err = driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has reached its bound", x.topic.name),
-			"publish again when consumers have caught up, or raise the bound", nil)
+		r.Err = redisshell.ErrBound(x.topic.name)
 	default:
 		r.Err = redisconn.Reply{what}.ErrShape("publish")
 	}

@@ -18,7 +18,7 @@ type subscription struct {
 	t     *topic
 	keys  [][]string // of the topic and the group, for each shard
 	steps [4]any     // how far one claim moves each lane
-	id    string     // as a member
+	id    string     // as a member of the group
 
 	mu        sync.Mutex
 	gate      redisshell.Gate    // whether to claim
@@ -55,7 +55,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &subscription{d: d, o: o, steps: redisshell.Steps(o), gate: redisshell.NewGate(o.MaxInflight),
+	s := &subscription{d: d, o: o, id: d.shell.NewToken(), steps: redisshell.Steps(o), gate: redisshell.NewGate(o.MaxInflight),
 		held: map[*token]bool{}, begun: map[*token]bool{}}
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *subscription) enter(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m := membership{group: s.o.Group, order: s.o.Order, fixed: true, member: s.member()}
+		m := membership{group: s.o.Group, order: s.o.Order, fixed: true, member: s.id}
 		s.t, s.keys = t, nil
 		for _, sh := range t.shards {
 			if _, err = sh.join(ctx, m); err != nil {
@@ -95,16 +95,6 @@ func (s *subscription) enter(ctx context.Context) error {
 		}
 	}
 	return driver.NewError(driver.ErrNotApplied, "the topic keeps changing", "subscribe again", nil)
-}
-
-// member is what the group knows this subscription by.
-func (s *subscription) member() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.id == "" {
-		s.id = s.d.shell.NewToken()
-	}
-	return s.id
 }
 
 // belongs reports whether it is of a topic, and of a group, if one is named.
@@ -129,8 +119,8 @@ func (s *subscription) Close(ctx context.Context) error {
 	}
 	s.d.shell.Remove(s)
 
-	await(ctx, &s.claims)
-	await(ctx, &s.drains) // what a Drain beside us gives back would be taken for seen
+	redisshell.Await(ctx, &s.claims)
+	redisshell.Await(ctx, &s.drains) // what a Drain beside us gives back would be taken for seen
 	err := s.giveBackUnseen(ctx)
 	s.mu.Lock()
 	claims, begun := make([][]any, len(s.keys)), make([][]any, len(s.keys))
@@ -146,7 +136,7 @@ func (s *subscription) Close(ctx context.Context) error {
 	}
 	s.held, s.begun = map[*token]bool{}, map[*token]bool{}
 	s.mu.Unlock()
-	if e := s.leave(ctx, claims, begun, s.member()); e != nil {
+	if e := s.leave(ctx, claims, begun, s.id); e != nil {
 		err = e
 	}
 	return err

@@ -106,7 +106,7 @@ func (s *shard) withGroup(name string) []string {
 // checkTopic refuses a topic of which keys exist with another type.
 func (d *Driver) checkTopic(ctx context.Context, t *topic) error {
 	for _, s := range t.shards {
-		if err := d.checkTypes(ctx, s.keys, topicKeyTypes[:]); err != nil {
+		if err := d.checkTypes(ctx, s.keys); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (s *shard) join(ctx context.Context, m membership) (*groups, error) {
 		name = driver.DefaultGroup // for the keys; it is not created
 	}
 	keys := s.withGroup(name)
-	if err := s.d.checkTypes(ctx, keys[topicKeys:], groupKeyTypes[:]); err != nil {
+	if err := s.d.checkTypes(ctx, keys[topicKeys:]); err != nil {
 		return nil, err
 	}
 	reply, err := s.d.run(ctx, &s.d.scripts.group, keys, s.of, m.group, int(m.order), redisconn.Flag(m.fixed), m.member,
@@ -179,9 +179,24 @@ const staleTries = 10
 
 // overAll calls a script that is given all groups, again if they have changed. It returns nil when the topic is gone.
 func (s *shard) overAll(ctx context.Context, sc *script, args func(*groups) []any) (redisconn.Reply, error) {
+	return s.overAllAnd(ctx, sc, nil, args)
+}
+
+// change is overAll of a script that is told which request it is, so that one that is repeated changes nothing. Keys of
+// a group that is not one of them any more may follow.
+func (s *shard) change(ctx context.Context, sc *script, more []string, args func(*groups) []any) (redisconn.Reply, error) {
+	r := s.d.requests.take()
+	defer s.d.requests.giveBack(r)
+	request := r.name()
+	return s.overAllAnd(ctx, sc, more, func(g *groups) []any { return append([]any{request}, args(g)...) })
+}
+
+func (s *shard) overAllAnd(ctx context.Context, sc *script, more []string,
+	args func(*groups) []any) (redisconn.Reply, error) {
 	for range staleTries {
 		g := s.groups()
-		reply, err := s.d.run(ctx, sc, g.keys, append([]any{s.of, g.epoch}, args(g)...)...)
+		keys := append(g.keys[:len(g.keys):len(g.keys)], more...)
+		reply, err := s.d.run(ctx, sc, keys, append([]any{s.of, g.epoch}, args(g)...)...)
 		if err != nil || reply.Text(0) != "stale" {
 			return reply, err
 		}

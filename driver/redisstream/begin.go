@@ -10,16 +10,9 @@ import (
 // Begin records that handlers are about to start: one script for each partition, in one round trip.
 func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error {
 	errs := make([]error, len(ds))
-	byPart := map[*partition][]int{}
-	for i, d := range ds {
-		t, err := s.tokenOf(d)
-		if errs[i] = err; err == nil {
-			byPart[t.part] = append(byPart[t.part], i)
-		}
-	}
 	var calls []*scriptCall
 	var runs [][]int
-	for part, all := range byPart {
+	for part, all := range s.byPart(ds, errs) {
 		for run := range slices.Chunk(all, settleAtOnce) {
 			args := []any{s.o.Group, len(run)}
 			for _, i := range run {

@@ -23,7 +23,7 @@ type Driver struct {
 	scripts *scripts
 	caps    driver.Capabilities
 	topics  *redisshell.Topics[*topic]
-	wake    *notifier
+	wake    *redisshell.Notifier[*partition]
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -43,8 +43,8 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	d.adapt(d.shell.Survey.Opened())
 	d.topics = redisshell.NewTopics(d.shell, redisshell.TopicKind[*topic]{Part: "partition", New: d.newTopic,
 		Create: d.create})
-	d.wake = newNotifier(d)
-	d.shell.Go(d.wake.run)
+	d.wake = redisshell.NewNotifier[*partition](d.client, o.Logger)
+	d.shell.Go(d.hear)
 	return d, nil
 }
 
@@ -85,4 +85,4 @@ func (d *Driver) Capabilities() driver.Capabilities {
 }
 
 // Close ends every subscription, then the connections, if they are the driver's own.
-func (d *Driver) Close(ctx context.Context) error { return d.shell.Close(ctx, d.wake.listener.Close) }
+func (d *Driver) Close(ctx context.Context) error { return d.shell.Close(ctx, d.wake.Close) }

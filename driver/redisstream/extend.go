@@ -11,21 +11,24 @@ import (
 // Extend makes leases end one full lease from now.
 func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
 	errs := make([]error, len(ds))
-	byPart := map[*partition][]int{}
-	for i, d := range ds {
-		t, err := s.tokenOf(d)
-		if errs[i] = err; err == nil {
-			byPart[t.part] = append(byPart[t.part], i)
-		}
-	}
-	for part, run := range byPart {
-		for len(run) > 0 {
-			n := min(len(run), settleAtOnce)
-			s.extend(ctx, part, ds, run[:n], errs)
-			run = run[n:]
+	for part, all := range s.byPart(ds, errs) {
+		for run := range slices.Chunk(all, settleAtOnce) {
+			s.extend(ctx, part, ds, run, errs)
 		}
 	}
 	return errs
+}
+
+// byPart sorts deliveries that this subscription received, and notes what is wrong with the others.
+func (s *subscription) byPart(ds []*driver.Delivery, errs []error) map[*partition][]int {
+	parts := map[*partition][]int{}
+	for i, d := range ds {
+		t, err := s.tokenOf(d)
+		if errs[i] = err; err == nil {
+			parts[t.part] = append(parts[t.part], i)
+		}
+	}
+	return parts
 }
 
 // byLease divides deliveries of one partition by their leases, each in the order of the claim as far as that matters.

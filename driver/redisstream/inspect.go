@@ -11,22 +11,12 @@ import (
 
 // Topics returns the topics in order of their names.
 func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
-	if err := d.shell.Refuse(); err != nil {
-		return nil, err
-	}
-	names, err := d.topics.Names(ctx, names...)
+	topics, err := d.topics.All(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
-	infos := make([]driver.TopicInfo, 0, len(names))
-	for _, name := range names {
-		t, err := d.topics.Lookup(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if t == nil {
-			continue
-		}
+	infos := make([]driver.TopicInfo, 0, len(topics))
+	for _, t := range topics {
 		reply, err := t.parts[0].run(ctx, &d.scripts.stats)
 		if err != nil {
 			return nil, err
@@ -35,7 +25,7 @@ func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInf
 			continue
 		}
 		f := reply.List(1).Map()
-		info := driver.TopicInfo{Topic: name, Config: configOf(f), Paused: f["paused"] == "1"}
+		info := driver.TopicInfo{Topic: t.name, Config: configOf(f), Paused: f["paused"] == "1"}
 		for _, g := range reply.List(3) {
 			group := redisconn.ReplyOf(g)
 			info.Groups = append(info.Groups, group.Text(0))
@@ -65,10 +55,7 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 
 // Get returns a message as every group sees it.
 func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry, error) {
-	if err := target.Check(); err != nil {
-		return nil, err
-	}
-	t, err := d.topics.Existing(ctx, target.Topic)
+	t, err := d.topics.Existing(ctx, target.Topic, target.Check())
 	if err != nil {
 		return nil, err
 	}

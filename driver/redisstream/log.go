@@ -97,10 +97,7 @@ func (p *partition) pendingEntry(v redisconn.Reply) driver.PendingEntry {
 
 // Replay makes what is kept in a range ready again for a group.
 func (d *Driver) Replay(ctx context.Context, name, group string, o driver.ReplayOptions) (driver.ResetReport, error) {
-	if err := o.Check(name, group); err != nil {
-		return driver.ResetReport{}, err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, o.Check(name, group))
 	if err != nil {
 		return driver.ResetReport{}, err
 	}

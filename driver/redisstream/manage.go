@@ -3,7 +3,6 @@ package redisstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -14,36 +13,18 @@ import (
 
 // configOf reads the configuration of a topic.
 func configOf(f map[string]string) driver.TopicConfig {
-	return driver.TopicConfig{MaxMessages: redisshell.Whole(f, "all_messages"), MaxBytes: redisshell.Whole(f, "all_bytes"),
-		Keep:        time.Duration(redisshell.Whole(f, "keep_ns")),
-		ExpiredDead: f["expired_dead"] == "1", Partitions: int(redisshell.Whole(f, "asked"))}
-}
-
-// configFields writes the configuration of a topic. A bound is divided among the partitions, rounded up.
-func configFields(c driver.TopicConfig, partitions int) []any {
-	part := func(n int64) int64 { return redisshell.Share(n, partitions) }
-	return []any{"all_messages", c.MaxMessages, "all_bytes", c.MaxBytes, "max_messages", part(c.MaxMessages),
-		"max_bytes", part(c.MaxBytes),
-		"keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "expired_dead", redisconn.Flag(c.ExpiredDead),
-		"asked", c.Partitions, "configured", "1"}
+	c := redisshell.ConfigOf(f)
+	c.Keep, c.Partitions = time.Duration(redisshell.Whole(f, "keep_ns")), int(redisshell.Whole(f, "asked"))
+	return c
 }
 
 func checkConfig(topic string, c driver.TopicConfig) error {
-	if err := driver.CheckName("topic", topic); err != nil {
-		return err
-	}
-	if err := c.Check(); err != nil {
-		return err
-	}
-	switch {
-	case c.KeepMost > 0:
-		return driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only",
+	err := redisshell.CheckConfig(topic, c, "partition")
+	if err == nil && c.KeepMost > 0 {
+		err = driver.NewError(driver.ErrUnsupported, "this driver keeps settled messages by time only",
 			"set Keep, and leave KeepMost zero", nil)
-	case c.Partitions > redisshell.MostParts:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("%d partitions are too many", c.Partitions),
-			"use at most 1024", nil)
 	}
-	return nil
+	return err
 }
 
 // EnsureTopic creates a topic with this configuration.
@@ -74,10 +55,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 
 // AlterTopic changes the configuration of a topic; the number of its partitions only when there is nothing in it.
 func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConfig) error {
-	if err := checkConfig(name, c); err != nil {
-		return err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, checkConfig(name, c))
 	if err != nil {
 		return err
 	}
@@ -93,7 +71,9 @@ func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConf
 
 // configure writes a configuration to every partition.
 func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.TopicConfig) error {
-	replies, err := d.each(ctx, t, &d.scripts.configure, "", append([]any{how, ""}, configFields(c, len(t.parts))...)...)
+	args := append([]any{how, "", "keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "asked", c.Partitions},
+		redisshell.ConfigFields(c, len(t.parts))...)
+	replies, err := d.each(ctx, t, &d.scripts.configure, "", args...)
 	if err != nil {
 		return err
 	}
@@ -104,16 +84,12 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 	if err != nil {
 		return redisconn.Classify(err)
 	}
-	return driver.NewError(driver.ErrConflict,
-		fmt.Sprintf("topic %q is configured as %+v, not %+v", t.name, configOf(f), c), "use AlterTopic to change it", nil)
+	return redisshell.ErrConfigured(t.name, configOf(f), c)
 }
 
 // Pause stops or resumes deliveries of a topic or of one group.
 func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) error {
-	if err := driver.CheckScope(name, group); err != nil {
-		return err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, driver.CheckScope(name, group))
 	if err != nil {
 		return err
 	}
@@ -142,10 +118,7 @@ func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.G
 
 // DeleteGroup removes a group with what it has not settled.
 func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
-	if err := driver.CheckGroup(name, group); err != nil {
-		return err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, driver.CheckGroup(name, group))
 	if err != nil {
 		return err
 	}
@@ -213,10 +186,7 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 
 // Purge removes what is ready, waiting or delayed.
 func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
-	if err := driver.CheckScope(name, group); err != nil {
-		return 0, err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, driver.CheckScope(name, group))
 	if err != nil {
 		return 0, err
 	}

@@ -3,17 +3,11 @@ package redisstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisshell"
 	"github.com/ferrymq/ferry/internal/refusal"
-)
-
-const (
-	publishAtOnce   = 250 // messages in one script, so that it blocks the server for a few milliseconds
-	publishAtomicly = 1000
 )
 
 // Publish stores messages: one script for those of one partition.
@@ -42,57 +36,29 @@ type publication struct {
 	turn  uint64
 	force bool // whatever the bounds say
 
-	lost map[string]error // topics that could not be found
+	lost redisshell.Lost // topics that could not be found
 }
 
 // find returns a topic. One that cannot be found stays so for the whole call, or later messages of a key would be
 // stored without those before them.
 func (p *publication) find(ctx context.Context, name string) (*topic, error) {
-	if err := p.lost[name]; err != nil {
-		return nil, stayBehind(err)
+	if err := p.lost.Refuse(name); err != nil {
+		return nil, err
 	}
 	t, err := p.d.ensure(ctx, name, 0)
-	if err != nil {
-		if p.lost == nil {
-			p.lost = map[string]error{}
-		}
-		p.lost[name] = err
-	}
+	p.lost.Note(name, err)
 	return t, err
-}
-
-// stayBehind is why a message was not sent.
-func stayBehind(err error) error {
-	return driver.NewError(driver.ErrNotApplied, "a message before it in the call was not stored",
-		"publish them again in the same order", err)
 }
 
 // checkAtomic refuses what is not one step.
 func (p *publication) checkAtomic(ctx context.Context) error {
-	unsupported := func(text, hint string) error { return driver.NewError(driver.ErrUnsupported, text, hint, nil) }
-	if len(p.msgs) > publishAtomicly {
-		return unsupported(fmt.Sprintf("%d messages are too many for one step", len(p.msgs)),
-			fmt.Sprintf("publish at most %d atomically", publishAtomicly))
-	}
-	var first *partition
-	for _, m := range p.msgs {
-		if err := m.CheckPublish(p.d.caps.MaxBody); err != nil {
-			return err
-		}
-	}
-	for _, m := range p.msgs {
+	return redisshell.CheckAtomic("partition", p.msgs, p.d.caps.MaxBody, func(m *driver.Message) (int, error) {
 		t, err := p.d.ensure(ctx, m.Topic, 0)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		part := t.partFor(m, p.turn)
-		if first != nil && part != first {
-			return unsupported("an atomic publish reaches over topics or partitions",
-				"give the messages one topic and one key, or use one partition")
-		}
-		first = part
-	}
-	return nil
+		return t.partFor(m, p.turn).index, nil
+	})
 }
 
 // run sends the messages, each partition's in their order.
@@ -110,7 +76,7 @@ func (p *publication) run(ctx context.Context) {
 		}
 		part := t.partFor(m, p.turn)
 		x := open[part]
-		if x == nil || !p.o.Atomic && len(x.at) >= publishAtOnce {
+		if x == nil || !p.o.Atomic && len(x.at) >= redisshell.PublishAtOnce {
 			x = &partitionPublish{topic: t, part: part}
 			open[part] = x
 			order = append(order, x)
@@ -143,7 +109,7 @@ func (p *publication) sendAll(ctx context.Context, all []*partitionPublish) {
 		for i, x := range now {
 			part := x.part // of a topic that is made anew meanwhile it is another
 			if err := p.finish(ctx, x, calls[i]); err != nil {
-				later = p.leave(later, part, stayBehind(err))
+				later = p.leave(later, part, redisshell.StayBehind(err))
 			}
 		}
 		all = later

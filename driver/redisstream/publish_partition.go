@@ -1,13 +1,13 @@
 package redisstream
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // partitionPublish is what goes to one partition in one script.
@@ -141,8 +141,7 @@ func (x *partitionPublish) receipt(id, what string) driver.Receipt {
 		first, at, _ := strings.Cut(what[1:], " ")
 		r.ID, r.Duplicate, r.Ref = first, true, x.part.ref(at)
 	case what == "m":
-		r.Err = driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has reached its bound", x.topic.name),
-			"publish again when consumers have caught up, or raise the bound", nil)
+		r.Err = redisshell.ErrBound(x.topic.name)
 	default:
 		r.Err = redisconn.Reply{what}.ErrShape("publish")
 	}

@@ -21,10 +21,7 @@ type rewind struct {
 
 // Reset makes a group start again from a position.
 func (d *Driver) Reset(ctx context.Context, name, group string, o driver.ResetOptions) (driver.ResetReport, error) {
-	if err := o.Check(name, group); err != nil {
-		return driver.ResetReport{}, err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, o.Check(name, group))
 	if err != nil {
 		return driver.ResetReport{}, err
 	}

@@ -11,10 +11,7 @@ import (
 
 // Retain sets the retention of a topic. Consumers apply it as they renew their ownership; Trim applies it at once.
 func (d *Driver) Retain(ctx context.Context, name string, r driver.Retention) error {
-	if err := r.Check(); err != nil {
-		return err
-	}
-	t, err := d.topics.Existing(ctx, name)
+	t, err := d.topics.Existing(ctx, name, r.Check())
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package redisstream
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -178,10 +177,5 @@ func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*dri
 	}
 	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.shell.Count(), force: true}
 	p.run(ctx)
-	err = refusal.Of(p.rs)
-	if errors.Is(err, driver.ErrFull) { // the server is out of memory
-		return driver.NewError(driver.ErrNotApplied, "the follow-ups could not be stored",
-			"settle again when the server has room", err)
-	}
-	return err
+	return redisshell.Unfull(refusal.Of(p.rs))
 }

@@ -87,7 +87,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 		return nil, err
 	}
 	s.stakes = make([]stake, len(s.t.parts))
-	d.wake.listen(s.t)
+	d.listen(s.t)
 	if err := s.balance(ctx); err != nil {
 		return nil, err
 	}
@@ -148,12 +148,7 @@ func (s *subscription) Close(ctx context.Context) error {
 	}
 	s.stop()
 	s.d.shell.Remove(s)
-	finished := make(chan struct{})
-	go func() { s.work.Wait(); close(finished) }()
-	select { // what is under way ends by itself: the client's timeouts see to that
-	case <-finished:
-	case <-ctx.Done():
-	}
+	redisshell.Await(ctx, &s.work)
 	s.balancing.Lock() // a Drain beside us may be saying that we live
 	defer s.balancing.Unlock()
 	s.mu.Lock()

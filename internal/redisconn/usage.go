@@ -3,7 +3,6 @@ package redisconn
 import (
 	"context"
 	"strconv"
-	"strings"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -36,6 +35,7 @@ func Usage(ctx context.Context, client goredis.UniversalClient) (driver.Usage, e
 
 func usageOf(ctx context.Context, node goredis.Cmdable) (driver.Usage, error) {
 	var u driver.Usage
+	info := map[string]string{}
 	for _, section := range []string{"memory", "clients"} {
 		text, err := node.Info(ctx, section).Result()
 		if goredis.HasErrorPrefix(err, "NOPERM") {
@@ -44,21 +44,10 @@ func usageOf(ctx context.Context, node goredis.Cmdable) (driver.Usage, error) {
 		if err != nil {
 			return u, err
 		}
-		for line := range strings.Lines(text) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
-				continue
-			}
-			switch name {
-			case "used_memory":
-				u.Memory = n
-			case "maxmemory":
-				u.MemoryLimit = n
-			case "connected_clients":
-				u.Connections = int(n)
-			}
-		}
+		readInfo(info, text)
 	}
+	u.Memory, _ = strconv.ParseInt(info["used_memory"], 10, 64)
+	u.MemoryLimit, _ = strconv.ParseInt(info["maxmemory"], 10, 64)
+	u.Connections, _ = strconv.Atoi(info["connected_clients"])
 	return u, nil
 }

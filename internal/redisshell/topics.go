@@ -115,10 +115,13 @@ func (r *Topics[T]) Forget(t T) {
 	r.mu.Unlock()
 }
 
-// Existing returns a topic, or ErrNotFound.
-func (r *Topics[T]) Existing(ctx context.Context, name string) (none T, _ error) {
-	if err := driver.CheckName("topic", name); err != nil {
-		return none, err
+// Existing returns a topic, or ErrNotFound. What the caller has checked of its own input before, and found wrong, is
+// returned instead.
+func (r *Topics[T]) Existing(ctx context.Context, name string, checked ...error) (none T, _ error) {
+	for _, err := range append(checked, driver.CheckName("topic", name)) {
+		if err != nil {
+			return none, err
+		}
 	}
 	t, err := r.Lookup(ctx, name)
 	if err != nil || t != none {
@@ -176,6 +179,28 @@ func (r *Topics[T]) Names(ctx context.Context, names ...string) ([]string, error
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(names))), nil
+}
+
+// All returns the topics of these names that exist, or all, in order.
+func (r *Topics[T]) All(ctx context.Context, names ...string) (all []T, _ error) {
+	if err := r.refuse(); err != nil {
+		return nil, err
+	}
+	names, err := r.Names(ctx, names...)
+	if err != nil {
+		return nil, err
+	}
+	var none T
+	for _, name := range names {
+		t, err := r.Lookup(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if t != none {
+			all = append(all, t)
+		}
+	}
+	return all, nil
 }
 
 // PartFor is to which of a number of parts a message goes: by its key, else by its dedup id or its producer's own, so

@@ -3,14 +3,15 @@
 -- KEYS: the topic shard, and all its groups; behind them, the group that is being deleted, if that is meant.
 -- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 offset of the group or "" for all groups and what is delayed, 5 look at
 --   numbers above this one, 6 and up to this one, 7 how many to look at, 8 "1" to remove everything, dead and in flight too.
--- Returns {"ok", the number that was looked at last, or "" at the end, how many were removed}.
-local after, upto, most, everything = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8] == '1'
+-- Returns {"missing"} if there is no such group, or {"ok", the number that was looked at last, or "" at the end, how many were removed}.
+local after, upto, most, everything = tonumber(ARGV[5]), tonumber(ARGV[6]) or 0, tonumber(ARGV[7]), ARGV[8] == '1'
 local removed, looked, at = 0, 0, after
 local targets = {}
 for g = 0, groups do
   local o = FIRST + g * WIDTH
   if KEYS[o + GROUP] and (ARGV[4] == '' and g < groups or tonumber(ARGV[4]) == o) then targets[#targets + 1] = o end
 end
+if ARGV[4] ~= '' and #targets == 0 then return {'missing'} end
 
 local function purge_one(seq)
   if call('HEXISTS', PENDING, seq) == 1 then
