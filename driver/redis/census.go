@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
@@ -67,13 +65,11 @@ func (s *shard) look(ctx context.Context) (*census, error) {
 }
 
 func (c *census) wrong(kind, group, what, first, second, text string) {
-	id := ""
+	seq, id := first, ""
 	if it, ok := parseItem(first); ok {
-		first2 := it.seq
-		if m := c.messages[first2]; m != nil {
-			id = unindexID(m.id)
-		}
-	} else if m := c.messages[first]; m != nil {
+		seq = it.seq
+	}
+	if m := c.messages[seq]; m != nil {
 		id = unindexID(m.id)
 	}
 	c.defects = append(c.defects, defect{Problem: driver.Problem{Kind: kind, Group: group, ID: id, Text: text}, what: what,
@@ -81,71 +77,75 @@ func (c *census) wrong(kind, group, what, first, second, text string) {
 }
 
 func (c *census) readTopic(ctx context.Context) error {
-	client, keys := c.s.d.client, c.s.keys
-	var err error
-	for key, into := range map[int]*map[string]string{keyTopic: &c.fields, keyPending: &c.pending, keyIDs: &c.ids,
-		keyLive: &c.live, keyGraves: &c.graves} {
-		if *into, err = wholeHash(ctx, client, keys[key]); err != nil {
+	err := c.hashes(ctx, c.s.keys, map[int]*map[string]string{keyTopic: &c.fields, keyPending: &c.pending,
+		keyIDs: &c.ids, keyLive: &c.live, keyGraves: &c.graves})
+	if err != nil {
+		return err
+	}
+	return c.members(ctx, c.s.keys, map[int]map[string]bool{keyDelayed: c.due, keyHeld: c.due})
+}
+
+// hashes reads some whole.
+func (c *census) hashes(ctx context.Context, keys []string, into map[int]*map[string]string) error {
+	for key, hash := range into {
+		*hash = map[string]string{}
+		if err := c.scan(ctx, keys[key], func(field, value string) { (*hash)[field] = value }); err != nil {
 			return err
 		}
+		delete(*hash, paddingID)
 	}
-	for _, key := range []int{keyDelayed, keyHeld} {
-		members, err := client.ZRange(ctx, keys[key], 0, -1).Result()
+	return nil
+}
+
+// members reads sorted sets.
+func (c *census) members(ctx context.Context, keys []string, into map[int]map[string]bool) error {
+	for key, set := range into {
+		members, err := c.s.d.client.ZRange(ctx, keys[key], 0, -1).Result()
 		if err != nil {
 			return redisconn.Classify(err)
 		}
 		for _, m := range members {
-			c.due[m] = true
+			set[m] = true
 		}
 	}
 	return nil
 }
 
-// wholeHash reads a hash in small steps.
-func wholeHash(ctx context.Context, client goredis.UniversalClient, key string) (map[string]string, error) {
-	all := map[string]string{}
+// scan goes through a hash in small steps.
+func (c *census) scan(ctx context.Context, key string, each func(field, value string)) error {
 	for cursor := uint64(0); ; {
-		list, next, err := client.HScan(ctx, key, cursor, "", 500).Result()
+		list, next, err := c.s.d.client.HScan(ctx, key, cursor, "", 200).Result()
 		if err != nil {
-			return nil, redisconn.Classify(err)
+			return redisconn.Classify(err)
 		}
 		for i := 0; i+1 < len(list); i += 2 {
-			if list[i] != paddingID {
-				all[list[i]] = list[i+1]
-			}
+			each(list[i], list[i+1])
 		}
 		if cursor = next; cursor == 0 {
-			return all, nil
+			return nil
 		}
 	}
 }
 
 // readBodies reads every message, and compares the segments with what is there.
 func (c *census) readBodies(ctx context.Context) error {
-	sizes, err := wholeHash(ctx, c.s.d.client, c.s.keys[keySizes])
+	var sizes map[string]string
+	if err := c.hashes(ctx, c.s.keys, map[int]*map[string]string{keySizes: &sizes}); err != nil {
+		return err
+	}
+	bodies := c.s.keys[keyBodies]
+	err := c.scan(ctx, bodies, func(field, body string) {
+		if isSeq(field) {
+			c.add(field, body)
+		} else if field != padding {
+			c.wrong("foreign", "", "foreign", field, "",
+				fmt.Sprintf("the key %s has a field %q, which is no number of a message", bodies, field))
+		}
+	})
 	if err != nil {
 		return err
 	}
 	found := map[string]int{}
-	for cursor := uint64(0); ; {
-		list, next, err := c.s.d.client.HScan(ctx, c.s.keys[keyBodies], cursor, "", 200).Result()
-		if err != nil {
-			return redisconn.Classify(err)
-		}
-		for i := 0; i+1 < len(list); i += 2 {
-			switch {
-			case list[i] == padding:
-			case isSeq(list[i]):
-				c.add(list[i], list[i+1])
-			default:
-				c.wrong("foreign", "", "foreign", list[i], "",
-					fmt.Sprintf("the key %s has a field %q, which is no number of a message", c.s.keys[keyBodies], list[i]))
-			}
-		}
-		if cursor = next; cursor == 0 {
-			break
-		}
-	}
 	for seq := range c.messages {
 		n, _ := strconv.ParseUint(seq, 10, 64)
 		c.seqs = append(c.seqs, n)

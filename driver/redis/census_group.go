@@ -29,26 +29,17 @@ type groupCensus struct {
 }
 
 func (g *groupCensus) read(ctx context.Context) error {
-	client := g.c.s.d.client
-	var err error
-	for key, into := range map[int]*map[string]string{keyGroup: &g.fields, keyChain: &g.chain, keyNext: &g.next,
-		keyLease: &g.lease, keyState: &g.state, keyLosses: &g.losses} {
-		if *into, err = wholeHash(ctx, client, g.keys[key]); err != nil {
-			return err
-		}
-	}
 	g.timer, g.gone, g.dead, g.lanes, g.queued = map[string]bool{}, map[string]bool{}, map[string]bool{},
 		map[string]int{}, map[string]int{}
-	for key, into := range map[int]map[string]bool{keyTimer: g.timer, keyDead: g.dead} {
-		members, err := client.ZRange(ctx, g.keys[key], 0, -1).Result()
-		if err != nil {
-			return redisconn.Classify(err)
-		}
-		for _, m := range members {
-			into[m] = true
-		}
+	err := g.c.hashes(ctx, g.keys, map[int]*map[string]string{keyGroup: &g.fields, keyChain: &g.chain, keyNext: &g.next,
+		keyLease: &g.lease, keyState: &g.state, keyLosses: &g.losses})
+	if err == nil {
+		err = g.c.members(ctx, g.keys, map[int]map[string]bool{keyTimer: g.timer, keyDead: g.dead})
 	}
-	gone, err := client.SMembers(ctx, g.keys[keyGone]).Result()
+	if err != nil {
+		return err
+	}
+	gone, err := g.c.s.d.client.SMembers(ctx, g.keys[keyGone]).Result()
 	if err != nil {
 		return redisconn.Classify(err)
 	}
