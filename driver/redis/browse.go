@@ -13,10 +13,7 @@ import (
 // shard after the other, in the order of publishing, and what waits or is delayed in the order of being due.
 func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
 	q, err := q.Resolve(d.caps)
-	if err != nil {
-		return driver.Page{}, err
-	}
-	t, err := d.topics.Existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic, err)
 	if err != nil {
 		return driver.Page{}, err
 	}

@@ -17,10 +17,7 @@ var _ driver.Follower = (*Driver)(nil)
 func (d *Driver) Follow(ctx context.Context, q driver.FollowQuery) (driver.FollowPage, error) {
 	page := driver.FollowPage{}
 	q, err := q.Resolve()
-	if err != nil {
-		return page, err
-	}
-	t, err := d.topics.Existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic, err)
 	if err != nil {
 		return page, err
 	}

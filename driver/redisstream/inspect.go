@@ -99,10 +99,7 @@ func placeText(target driver.Target) string {
 // partition after the other.
 func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error) {
 	q, err := q.Resolve(d.caps)
-	if err != nil {
-		return driver.Page{}, err
-	}
-	t, err := d.topics.Existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic, err)
 	if err != nil {
 		return driver.Page{}, err
 	}

@@ -54,10 +54,7 @@ func partitionGroup(g redisconn.Reply) driver.PartitionGroup {
 func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.PendingPage, error) {
 	page := driver.PendingPage{}
 	q, err := q.Resolve(d.caps)
-	if err != nil {
-		return page, err
-	}
-	t, err := d.topics.Existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic, err)
 	if err != nil {
 		return page, err
 	}

@@ -16,10 +16,7 @@ var validID = regexp.MustCompile(`^\d{1,20}(-\d{1,20})?$`)
 func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePage, error) {
 	page := driver.RangePage{}
 	q, err := q.Resolve()
-	if err != nil {
-		return page, err
-	}
-	t, err := d.topics.Existing(ctx, q.Topic)
+	t, err := d.topics.Existing(ctx, q.Topic, err)
 	if err != nil {
 		return page, err
 	}

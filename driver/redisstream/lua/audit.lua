@@ -22,10 +22,7 @@ end
 local function misplaced(g, id, s)
   local token_lease = s.s == 'I' and s.o and call('ZSCORE', of(g, 'lease'), s.alone and '*' .. id or s.o)
   if s.s ~= 'D' and not content(g, id) then
-    problem('lost', g, id, 'its content is gone', function()
-      take_out(g, id, s)
-      finish(g, id, 'cancelled')
-    end)
+    problem('lost', g, id, 'its content is gone', function() cancel(g, id, s) end)
   elseif s.s == 'W' and not call('ZSCORE', of(g, 'wait'), id) then
     problem('orphan', g, id, 'waits without a time', function() wait(g, id, s, s.t or now, s.tail) end)
   elseif s.s == 'W' and strict(g, s) and not s.tail and not call('ZSCORE', of(g, 'chain'), member(s, id)) then
@@ -42,13 +39,13 @@ local function misplaced(g, id, s)
       lose(s)
       come_back(g, id, s)
     end)
-  elseif s.s == 'I' and not s.alone and not claimed(g, s.o, id) then
+  elseif s.s == 'I' and not s.alone and not lists(of(g, 'claims'), s.o, id) then
     problem('orphan', g, id, 'in flight, but not in its claim', function() -- its lease becomes its own
       call('HSET', of(g, 'flight'), id, s.o .. '*/' .. s.k)
       timer(of(g, 'lease'), token_lease, '*' .. id)
     end)
   end
-  if s.s == 'I' and s.k ~= '' and not held_by_key(g, s.k, id) then
+  if s.s == 'I' and s.k ~= '' and not lists(of(g, 'busy'), s.k, id) then
     problem('orphan', g, id, 'in flight, but its key is free', function()
       local busy = call('HGET', of(g, 'busy'), s.k)
       call('HSET', of(g, 'busy'), s.k, busy and busy .. ' ' .. id or id)

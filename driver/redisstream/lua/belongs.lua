@@ -12,14 +12,9 @@ local function mark(key)
   end
 end
 
-local function claimed(g, token, id)
-  for x in string.gmatch(call('HGET', of(g, 'claims'), token) or '', '%S+') do
-    if x == id then return true end
-  end
-  return false
-end
-local function held_by_key(g, key, id)
-  for x in string.gmatch(call('HGET', of(g, 'busy'), key) or '', '%S+') do
+-- lists tells whether a field of a hash has an id among others: that of a token in claims, of a key in busy.
+local function lists(hash, field, id)
+  for x in string.gmatch(call('HGET', hash, field) or '', '%S+') do
     if x == id then return true end
   end
   return false

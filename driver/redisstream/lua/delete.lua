@@ -33,8 +33,7 @@ for _, other in ipairs(groups()) do
       tidy(id)
     elseif s then
       found = true
-      take_out(other, id, s)
-      finish(other, id, 'cancelled')
+      cancel(other, id, s)
     elseif left(id) > 0 and unread(other, id) then
       found = true
       skip(other, id, 'cancelled')

@@ -8,8 +8,7 @@ if not entry then -- another program has deleted it
   for _, g in ipairs(groups()) do
     local s = state(g, id)
     if s and s.s ~= 'D' then
-      take_out(g, id, s)
-      finish(g, id, 'cancelled')
+      cancel(g, id, s)
     end
   end
   return {'ok'}

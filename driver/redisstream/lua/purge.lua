@@ -11,8 +11,7 @@ local function purge(g, id)
   local s = state(g, id)
   if s and (s.s == 'R' or s.s == 'W') then
     n = n + 1
-    take_out(g, id, s)
-    finish(g, id, 'cancelled')
+    cancel(g, id, s)
   end
 end
 

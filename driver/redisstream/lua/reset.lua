@@ -17,8 +17,7 @@ local function skip_ready(id, s)
   if not s or s.s ~= 'R' or not cut(id) then return end
   skipped = skipped + 1
   if dry then return end
-  take_out(g, id, s)
-  finish(g, id, 'cancelled')
+  cancel(g, id, s)
 end
 if phase == 'o' then
   for _, id in ipairs(call('ZRANGEBYSCORE', of(g, 'off'), '(' .. at, int(seq), 'LIMIT', 0, STEP)) do skip_ready(id, state(g, id)) end

@@ -251,6 +251,12 @@ local function finish(g, id, field, took, instance)
   drop(id)
 end
 
+-- cancel ends a message wherever it is in a group.
+local function cancel(g, id, s)
+  take_out(g, id, s)
+  finish(g, id, 'cancelled')
+end
+
 -- content returns the fields of a message as a group sees it, or nil.
 local function content(g, id)
   local edited = has(of(g, 'edited')) and call('HGET', of(g, 'edited'), id)

@@ -12,8 +12,7 @@ local phase, last, seq, at = sweep(ARGV[4])
 local function remove(id)
   local s = state(g, id)
   if s and s.s ~= 'D' then
-    take_out(g, id, s)
-    finish(g, id, 'cancelled')
+    cancel(g, id, s)
   end
 end
 if phase == 's' then
