@@ -80,7 +80,7 @@ func (d *Driver) target(ctx context.Context, target driver.Target) (*topic, *sha
 
 // verdict turns the answer of a script about one message into an error.
 func (d *Driver) verdict(t *topic, s *shard, target driver.Target, answer string) error {
-	if err, known := redisshell.Verdict(target, answer); known {
+	if known, err := redisshell.Verdict(target, answer); known {
 		return err
 	}
 	switch names := s.groups().names; {

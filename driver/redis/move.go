@@ -62,8 +62,8 @@ func (d *Driver) moveOne(ctx context.Context, m *driver.Move) error {
 	return d.gone(t)
 }
 
-// edited tells a script what a message is replaced by: its envelope, its lane and its key. What an edit does not replace
-// stays.
+// edited tells a script what a message is replaced by: its envelope, its lane and its key. What an edit does not
+// replace stays.
 func edited(old, edit *driver.Message) []any {
 	m := *old
 	m.Key, m.Body, m.ContentType, m.Headers = edit.Key, edit.Body, edit.ContentType, edit.Headers

@@ -110,40 +110,10 @@ func (x *shardPublish) note(id scriptArg) {
 func indexID(id string) string { return string(appendIndexID(nil, id)) }
 
 func appendIndexID(to []byte, id string) []byte {
-	if b, ok := packUUID(id); ok {
+	if b, ok := envelope.ParseUUID(id); ok {
 		return append(append(to, 0), b[:]...)
 	}
 	return append(to, id...)
-}
-
-func packUUID(id string) (b [16]byte, ok bool) {
-	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
-		return b, false
-	}
-	n := 0
-	for i := 0; i < 36; i += 2 {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			i++
-		}
-		high, low := hexDigit(id[i]), hexDigit(id[i+1])
-		if high|low > 15 {
-			return b, false
-		}
-		b[n] = high<<4 | low
-		n++
-	}
-	return b, true
-}
-
-// hexDigit returns the value of a digit, or more than 15.
-func hexDigit(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10
-	}
-	return 255
 }
 
 // isPlain reports whether all messages have no more than the script's default.

@@ -28,7 +28,8 @@ func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
 	return total, nil
 }
 
-// purge calls the script until it has seen all sequence numbers. Of a group that is being deleted it removes everything.
+// purge calls the script until it has seen all sequence numbers. Of a group that is being deleted it removes
+// everything.
 func (s *shard) purge(ctx context.Context, t *topic, group string, deleted bool) (total int, err error) {
 	upto, err := s.d.client.HGet(ctx, s.keys[keyTopic], "seq").Result()
 	if err != nil && !isNil(err) {

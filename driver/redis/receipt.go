@@ -1,12 +1,12 @@
 package redis
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
@@ -63,7 +63,7 @@ func unindexID(s string) string {
 	if len(s) != 17 || s[0] != 0 {
 		return s
 	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", s[1:5], s[5:7], s[7:9], s[9:11], s[11:])
+	return envelope.FormatUUID([]byte(s[1:]))
 }
 
 func (s *shard) ref(seq uint64) driver.Ref {

@@ -55,8 +55,8 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &subscription{d: d, o: o, id: d.shell.NewToken(), steps: redisshell.Steps(o), gate: redisshell.NewGate(o.MaxInflight),
-		held: map[*token]bool{}, begun: map[*token]bool{}}
+	s := &subscription{d: d, o: o, id: d.shell.NewToken(), steps: redisshell.Steps(o),
+		gate: redisshell.NewGate(o.MaxInflight), held: map[*token]bool{}, begun: map[*token]bool{}}
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}

@@ -184,7 +184,8 @@ func (s *shard) overAll(ctx context.Context, sc *script, args func(*groups) []an
 
 // change is overAll of a script that is told which request it is, so that one that is repeated changes nothing. Keys of
 // a group that is not one of them any more may follow.
-func (s *shard) change(ctx context.Context, sc *script, more []string, args func(*groups) []any) (redisconn.Reply, error) {
+func (s *shard) change(ctx context.Context, sc *script, more []string,
+	args func(*groups) []any) (redisconn.Reply, error) {
 	r := s.d.requests.take()
 	defer s.d.requests.giveBack(r)
 	request := r.name()
@@ -195,7 +196,10 @@ func (s *shard) overAllAnd(ctx context.Context, sc *script, more []string,
 	args func(*groups) []any) (redisconn.Reply, error) {
 	for range staleTries {
 		g := s.groups()
-		keys := append(g.keys[:len(g.keys):len(g.keys)], more...)
+		keys := g.keys
+		if more != nil {
+			keys = slices.Concat(keys, more)
+		}
 		reply, err := s.d.run(ctx, sc, keys, append([]any{s.of, g.epoch}, args(g)...)...)
 		if err != nil || reply.Text(0) != "stale" {
 			return reply, err

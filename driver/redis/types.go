@@ -23,8 +23,8 @@ func (d *Driver) nameForeign(ctx context.Context, keys []string, err error) erro
 	return driver.NewError(driver.ErrNotApplied, found.Text, found.Hint, err)
 }
 
-// checkTypes refuses keys that exist with another type: something else writes to our namespace. Scripts cannot roll back,
-// so each looks at the types of what it will write before it does; lua/types.lua has them in the same order.
+// checkTypes refuses keys that exist with another type: something else writes to our namespace. Scripts cannot roll
+// back, so each looks at the types of what it will write before it does; lua/types.lua has them in the same order.
 func (d *Driver) checkTypes(ctx context.Context, keys []string) error {
 	cmds := make([]*goredis.StatusCmd, len(keys))
 	_, err := d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {

@@ -16,8 +16,8 @@ func (d *Driver) listen(t *topic) {
 	d.wake.Listen(t.name, channels)
 }
 
-// hear follows what scripts announce until ctx ends: a group that has something to claim, or a time at which something is
-// due.
+// hear follows what scripts announce until ctx ends: a group that has something to claim, or a time at which something
+// is due.
 func (d *Driver) hear(ctx context.Context) { d.wake.Run(ctx, d.joined, d.heard, d.resurvey) }
 
 // joined looks at everything that may have been announced before we listened, or while the connection was broken.

@@ -72,7 +72,7 @@ func (d *Driver) change(ctx context.Context, target driver.Target, s *script, ar
 		if err != nil {
 			return err
 		}
-		if err, known := redisshell.Verdict(target, reply.Text(0)); known {
+		if known, err := redisshell.Verdict(target, reply.Text(0)); known {
 			return err
 		}
 		switch reply.Text(0) {

@@ -3,14 +3,10 @@ package redisstream
 import (
 	"context"
 	"fmt"
-	"regexp"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
-
-// validID is what the id of an entry looks like.
-var validID = regexp.MustCompile(`^\d{1,20}(-\d{1,20})?$`)
 
 // Range returns a page of what is in one partition, whatever became of it, as long as it is in the stream.
 func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePage, error) {

@@ -15,7 +15,7 @@ func Append(dst []byte, m *driver.Message) []byte {
 	dst = slices.Grow(dst, plain+len(m.ID)+len(m.Topic)+len(m.Key)+len(m.ContentType)+len(m.Body))
 	start := len(dst)
 	dst = appendVersion(dst)
-	if id, ok := parseUUID(m.ID); ok {
+	if id, ok := ParseUUID(m.ID); ok {
 		dst = appendText(dst, numIDUUID, id[:])
 	} else {
 		dst = appendText(dst, numID, m.ID)
@@ -89,7 +89,7 @@ func setField(m *driver.Message, v value) (err error) {
 		if len(v.data) != uuidSize {
 			return damaged(fmt.Sprintf("id_uuid has %d bytes", len(v.data)), nil)
 		}
-		m.ID = formatUUID(v.data)
+		m.ID = FormatUUID(v.data)
 	case numID:
 		m.ID = v.text()
 	case numOwnID:

@@ -225,12 +225,12 @@ func TestUUIDText(t *testing.T) {
 	for _, s := range []string{"", plainID[:35], plainID + "0", strings.ToUpper(plainID),
 		strings.ReplaceAll(plainID, "-", "_"),
 		strings.Replace(plainID, "0", "g", 1), strings.Replace(plainID, "-", "0", 1)} {
-		if _, ok := parseUUID(s); ok {
-			t.Errorf("parseUUID(%q) is a UUID", s)
+		if _, ok := ParseUUID(s); ok {
+			t.Errorf("ParseUUID(%q) is a UUID", s)
 		}
 	}
-	id, ok := parseUUID(plainID)
-	if got := formatUUID(id[:]); !ok || got != plainID {
+	id, ok := ParseUUID(plainID)
+	if got := FormatUUID(id[:]); !ok || got != plainID {
 		t.Errorf("%s came back as %s, %v", plainID, got, ok)
 	}
 }

@@ -23,9 +23,9 @@ var hexValues = func() (values [256]uint8) {
 	return values
 }()
 
-// parseUUID returns the bytes of a UUID in canonical text: lower case, with dashes. Any other text is not one,
-// because formatUUID would not give it back.
-func parseUUID(s string) (id [uuidSize]byte, ok bool) {
+// ParseUUID returns the bytes of a UUID in canonical text: lower case, with dashes. Any other text is not one,
+// because FormatUUID would not give it back.
+func ParseUUID(s string) (id [uuidSize]byte, ok bool) {
 	if !uuidShaped(s) {
 		return id, false
 	}
@@ -38,9 +38,9 @@ func parseUUID(s string) (id [uuidSize]byte, ok bool) {
 	return id, all != notHex
 }
 
-// isUUID reports whether parseUUID takes s.
+// isUUID reports whether ParseUUID takes s.
 func isUUID(s string) bool {
-	_, ok := parseUUID(s)
+	_, ok := ParseUUID(s)
 	return ok
 }
 
@@ -49,8 +49,8 @@ func uuidShaped(s string) bool {
 	return len(s) == len(uuidText) && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-'
 }
 
-// formatUUID returns the canonical text of the 16 bytes of id.
-func formatUUID(id []byte) string {
+// FormatUUID returns the canonical text of the 16 bytes of id.
+func FormatUUID(id []byte) string {
 	text := [len(uuidText)]byte{8: '-', 13: '-', 18: '-', 23: '-'}
 	for i, at := range uuidPairs {
 		text[at], text[at+1] = hexDigit[id[i]>>4], hexDigit[id[i]&0xf]

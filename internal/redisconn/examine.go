@@ -138,13 +138,9 @@ func inspectServer(ctx context.Context, c goredis.Cmdable) (*Server, error) {
 		s.version = info["valkey_version"]
 	}
 	if s.version == "" { // hidden by an ACL: assume a server that works, and find out
-		s.version, s.major = "unknown", 6
-		s.minor = 2
+		s.version, s.major, s.minor = "unknown", 6, 2
 	} else {
-		major, rest, _ := strings.Cut(s.version, ".")
-		minor, _, _ := strings.Cut(rest, ".")
-		s.major, _ = strconv.Atoi(major)
-		s.minor, _ = strconv.Atoi(minor)
+		_, _ = fmt.Sscanf(s.version, "%d.%d", &s.major, &s.minor)
 	}
 	s.role, s.aof, s.policy = info["role"], info["aof_enabled"] == "1", info["maxmemory_policy"]
 	s.replicas, _ = strconv.Atoi(info["connected_slaves"])

@@ -24,8 +24,8 @@ func NewScript(source string) Script {
 	return Script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// Library is the Lua of a driver, for one version of the server: operations, and the fragments that they share. The head
-// of an operation names the fragments that come before it, in order.
+// Library is the Lua of a driver, for one version of the server: operations, and the fragments that they share. The
+// head of an operation names the fragments that come before it, in order.
 type Library struct {
 	// Files are lua/ and a name each. They are embedded by their names, so that one that is missing fails the build.
 	Files embed.FS

@@ -22,8 +22,8 @@ func counted(fields map[string]string, name string) uint64 {
 }
 
 // CountsOf reads what a script counts in one part of a topic: {"ok", fields of the topic, {delayed, held, invalid}, of
-// each group {name, order, fields, in flight, waiting, dead, members, how long the oldest is ready in ms}}. What is in no
-// other state is ready.
+// each group {name, order, fields, in flight, waiting, dead, members, how long the oldest is ready in ms}}. What is in
+// no other state is ready.
 func CountsOf(topic string, reply redisconn.Reply) driver.TopicStats {
 	f, beside := reply.List(1).Map(), reply.List(2)
 	st := driver.TopicStats{Topic: topic, Paused: f["paused"] == "1", Published: counted(f, "published"),

@@ -27,10 +27,10 @@ func LetterOf(s driver.State) string {
 	return ""
 }
 
-// EntryOf makes an entry of a view, which is what a script tells of a message: {group, place, letter of the state, failed
-// attempts, lost leases, rounds, due, expires, instance, published, content, history, record}. The record of a dead
-// letter is when it died, where and of what; that of what is kept when it was settled, how long that took, and by whom.
-// What cannot be decoded has no message, and is shown as raw; it is due since it was found.
+// EntryOf makes an entry of a view, which is what a script tells of a message: {group, place, letter of the state,
+// failed attempts, lost leases, rounds, due, expires, instance, published, content, history, record}. The record of a
+// dead letter is when it died, where and of what; that of what is kept when it was settled, how long that took, and by
+// whom. What cannot be decoded has no message, and is shown as raw; it is due since it was found.
 func EntryOf(v redisconn.Reply, topic string, ref driver.Ref, m *driver.Message, raw func() []byte) driver.Entry {
 	e := driver.Entry{Group: v.Text(0), Ref: ref, State: states[v.Text(2)], Instance: v.Text(8)}
 	if e.State == driver.StateInvalid {

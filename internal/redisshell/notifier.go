@@ -44,8 +44,8 @@ func (n *Notifier[P]) Listen(topic string, parts map[string]P) {
 	}
 }
 
-// Run tells what is heard until ctx ends: joined of a part that is followed from now on, or again after a reconnect, and
-// heard of an announcement. When the connection is there again it calls back.
+// Run tells what is heard until ctx ends: joined of a part that is followed from now on, or again after a reconnect,
+// and heard of an announcement. When the connection is there again it calls back.
 func (n *Notifier[P]) Run(ctx context.Context, joined func(P), heard func(part P, payload string), back func()) {
 	n.listener.Run(ctx, redisconn.Ear{
 		Joined: func(channel string) { joined(n.part(channel)) },

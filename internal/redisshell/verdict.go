@@ -21,17 +21,17 @@ var verdicts = map[string]struct {
 	"invalid": {driver.ErrInvalid, "cannot be decoded", "give its content in Edit, or delete it"},
 }
 
-// Verdict turns the answer of a script that was to change a message into an error, or nil if it has. Whatever else it may
-// answer is the caller's to know.
-func Verdict(target driver.Target, answer string) (err error, known bool) {
+// Verdict turns the answer of a script that was to change a message into an error, or nil if it has. Whatever else it
+// may answer is the caller's to know.
+func Verdict(target driver.Target, answer string) (known bool, err error) {
 	switch answer {
 	case "ok":
-		return nil, true
+		return true, nil
 	case "outlived":
-		return target.Outlived(), true
+		return true, target.Outlived()
 	}
 	v, known := verdicts[answer]
-	return driver.NewError(v.kind, "message "+describe(target)+" "+v.text, v.hint, nil), known
+	return known, driver.NewError(v.kind, "message "+describe(target)+" "+v.text, v.hint, nil)
 }
 
 // NoMessage says that a topic does not have a message.
