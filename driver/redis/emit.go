@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
@@ -17,7 +16,7 @@ func (s *subscription) emit(ctx context.Context, t *token, x *driver.Settlement)
 	if s.here(t, x.Emit) {
 		return true, s.emitHere(ctx, t, x)
 	}
-	if err := s.check(ctx, t); err != nil {
+	if err := s.check(ctx, x.Delivery); err != nil {
 		return false, err
 	}
 	p := &publication{d: s.d, msgs: x.Emit, rs: make([]driver.Receipt, len(x.Emit)), turn: s.d.shell.Count(), force: true}
@@ -77,7 +76,8 @@ func (s *subscription) leaseOf(t *token) string {
 }
 
 // check says whether a delivery is still held.
-func (s *subscription) check(ctx context.Context, t *token) error {
+func (s *subscription) check(ctx context.Context, d *driver.Delivery) error {
+	t := d.Token.(*token)
 	reply, err := s.d.run(ctx, &s.d.scripts.check, s.keys[t.shard], s.leaseOf(t), t.seq)
 	if err != nil || reply.Text(0) == "k" {
 		return err
@@ -85,6 +85,5 @@ func (s *subscription) check(ctx context.Context, t *token) error {
 	s.mu.Lock()
 	s.drop(t)
 	s.mu.Unlock()
-	return driver.NewError(driver.ErrLeaseLost, fmt.Sprintf("delivery %v is no longer held", t),
-		"extend leases in time; the message is delivered again", nil)
+	return d.Lost(nil)
 }

@@ -41,22 +41,16 @@ func (s *subscription) ack(ctx context.Context, ss []driver.Settlement, acks map
 
 // acked reads the answer to one call, and returns what must be settled otherwise.
 func (s *subscription) acked(c *scriptCall, ss []driver.Settlement, order []int, errs []error) (odd []int) {
-	results := s.verdicts(c, len(order))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for at, i := range order {
-		switch {
-		case c.err != nil:
-			errs[i] = c.err
-			continue
-		case results[at] == 's':
+	delivery := func(i int) *driver.Delivery { return ss[i].Delivery }
+	s.judge(c, order, delivery, errs, func(i int, t *token, letter byte) {
+		switch letter {
+		case 0:
+		case 's':
 			odd = append(odd, i)
-			continue
-		case results[at] != 'k':
-			errs[i] = ss[i].Delivery.Lost(nil)
+		default:
+			s.heard(t)
 		}
-		s.heard(ss[i].Delivery.Token.(*token))
-	}
+	})
 	return odd
 }
 

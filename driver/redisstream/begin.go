@@ -24,27 +24,11 @@ func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error
 	}
 	s.d.runAll(ctx, calls)
 	for n, c := range calls {
-		s.noteBegun(c, ds, runs[n], errs)
+		s.judge(c, runs[n], func(i int) *driver.Delivery { return ds[i] }, errs, func(_ int, t *token, letter byte) {
+			if letter == 0 || letter == 'k' { // it has begun, or may have: Close speaks of it once more
+				s.begun[t] = true
+			}
+		})
 	}
 	return errs
-}
-
-// noteBegun reads the answer to one call. What has begun, or may have, is spoken of once more when the subscription is
-// closed.
-func (s *subscription) noteBegun(c *scriptCall, ds []*driver.Delivery, run []int, errs []error) {
-	results := s.verdicts(c, len(run))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n, i := range run {
-		t := ds[i].Token.(*token)
-		switch {
-		case c.err != nil:
-			errs[i] = c.err
-			s.begun[t] = true
-		case results[n] == 'k':
-			s.begun[t] = true
-		default:
-			errs[i] = ds[i].Lost(nil)
-		}
-	}
 }

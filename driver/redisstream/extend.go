@@ -62,19 +62,13 @@ func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver
 	}
 	c := &scriptCall{part: part, script: &s.d.scripts.extend, args: args}
 	s.d.runAll(ctx, []*scriptCall{c})
-	results := s.verdicts(c, len(order))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n, i := range order {
-		t := at(i)
-		switch {
-		case c.err != nil:
-			errs[i] = c.err
-		case results[n] != 'k':
-			s.heard(t)
-			errs[i] = ds[i].Lost(nil)
-		default:
+	s.judge(c, order, func(i int) *driver.Delivery { return ds[i] }, errs, func(_ int, t *token, letter byte) {
+		switch letter {
+		case 0:
+		case 'k':
 			t.until = begun.Add(s.o.Lease)
+		default:
+			s.heard(t)
 		}
-	}
+	})
 }

@@ -189,13 +189,26 @@ func (s *subscription) gone() error {
 		"subscribe again", nil)
 }
 
-// verdicts reads the answer to a call about deliveries: a letter for each.
-func (s *subscription) verdicts(c *scriptCall, n int) string {
+// judge reads the answer to a call about deliveries, a letter for each: k is as it should be, s is to be settled
+// otherwise, of any other the lease is lost. It calls each with the letters, 0 where nothing is known, under the lock.
+func (s *subscription) judge(c *scriptCall, run []int, delivery func(int) *driver.Delivery, errs []error,
+	each func(i int, t *token, letter byte)) {
 	letters := c.reply.Text(1)
 	if c.err == nil && c.reply.Text(0) == "stale" {
 		c.err = s.gone()
-	} else if c.err == nil && len(letters) != n {
+	} else if c.err == nil && len(letters) != len(run) {
 		c.err = c.reply.ErrShape(c.script.Name)
 	}
-	return letters
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, i := range run {
+		d, letter := delivery(i), byte(0)
+		if errs[i] = c.err; c.err == nil {
+			letter = letters[n]
+		}
+		if letter != 0 && letter != 'k' && letter != 's' {
+			errs[i] = d.Lost(nil)
+		}
+		each(i, d.Token.(*token), letter)
+	}
 }

@@ -138,28 +138,24 @@ func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.
 	}
 	c := &scriptCall{part: part, script: &s.d.scripts.settle, args: args}
 	s.d.runAll(ctx, []*scriptCall{c})
-	results := s.verdicts(c, len(run))
 	ended := map[string]bool{}
 	for _, id := range c.reply.Texts(2) {
 		ended[id] = true
 	}
+	delivery := func(i int) *driver.Delivery { return ss[i].Delivery }
+	s.judge(c, run, delivery, errs, func(_ int, t *token, letter byte) {
+		if letter != 0 {
+			s.heard(t)
+		}
+	})
+	if len(ended) == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n, i := range run {
-		switch {
-		case c.err != nil:
-			errs[i] = c.err
-			continue
-		case results[n] != 'k':
-			errs[i] = ss[i].Delivery.Lost(nil)
-		}
-		s.heard(ss[i].Delivery.Token.(*token))
-	}
-	if len(ended) > 0 {
-		for t := range s.held {
-			if t.part == part && ended[t.id] {
-				s.heard(t)
-			}
+	for t := range s.held {
+		if t.part == part && ended[t.id] {
+			s.heard(t)
 		}
 	}
 }

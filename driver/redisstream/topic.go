@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,15 +98,11 @@ func (d *Driver) create(ctx context.Context, t *topic) error {
 // create makes a partition, unless a key of ours has another type: scripts cannot roll back, so that must be found
 // before.
 func (p *partition) create(ctx context.Context) error {
-	for key, want := range map[string]string{p.key: "hash", p.stream(): "stream"} {
-		kind, err := p.d.client.Type(ctx, key).Result()
-		if err != nil {
-			return redisconn.Classify(err)
-		}
-		if kind != "none" && kind != want {
-			return driver.NewError(driver.ErrConflict, fmt.Sprintf("the key %s is a %s, and should be a %s", key, kind, want),
-				"something else writes keys with this prefix; use another Options.Prefix, or delete the key", nil)
-		}
+	types := map[string]string{p.key: "hash", p.stream(): "stream"}
+	keys := slices.Collect(maps.Keys(types))
+	err := redisshell.CheckTypes(ctx, p.d.client, keys, func(key string) string { return types[key] })
+	if err != nil {
+		return err
 	}
 	reply, err := p.run(ctx, &p.d.scripts.create)
 	if err == nil && reply.Text(0) == "closed" {
