@@ -36,27 +36,27 @@ type Library struct {
 }
 
 // Plain is the script of an operation.
-func (l Library) Plain(name string) Script { return l.script(name, "") }
+func (l Library) Plain(name string) Script { return l.script(name) }
 
 // Relief is the script of an operation that relieves a full server, and so may write when it is out of memory: by a
 // flag; before there were flags, a script was judged by its first write.
 func (l Library) Relief(name string) Script {
 	if l.Flags {
-		return l.script(name, "#!lua flags=allow-oom\n")
+		return l.script(name, "#!lua flags=allow-oom")
 	}
-	return l.script(name, l.Frees+"\n")
+	return l.script(name, l.Frees)
 }
 
-func (l Library) script(name, text string) Script {
+func (l Library) script(name string, parts ...string) Script {
 	operation := l.file(name)
-	_, head, _ := strings.Cut(operation, "\n-- Fragments: ")
-	fragments, _, some := strings.Cut(head, ".\n")
+	_, head, shares := strings.Cut(operation, "\n-- Fragments: ")
+	fragments, _, _ := strings.Cut(head, ".\n")
 	for fragment := range strings.SplitSeq(fragments, ", ") {
-		if some {
-			text += l.file(fragment) + "\n"
+		if shares {
+			parts = append(parts, l.file(fragment))
 		}
 	}
-	s := NewScript(text + operation)
+	s := NewScript(strings.Join(append(parts, operation), "\n"))
 	s.Name = name
 	return s
 }
