@@ -21,8 +21,8 @@ func (d *Driver) nameForeign(ctx context.Context, keys []string, err error) erro
 	return driver.NewError(driver.ErrNotApplied, found.Text, found.Hint, err)
 }
 
-// checkTypes refuses keys that exist with another type. Each script looks at those of what it will write before it does;
-// lua/types.lua has them in the same order.
+// checkTypes refuses keys that exist with another type. Each script looks at those of what it will write before it
+// does; lua/types.lua has them in the same order.
 func (d *Driver) checkTypes(ctx context.Context, keys []string) error {
 	return redisshell.CheckTypes(ctx, d.client, keys, typeOf)
 }
