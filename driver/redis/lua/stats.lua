@@ -9,6 +9,7 @@ local BLOCKERS, BLOCKED = 200, 1000 -- how many leases and waits, and keys, are 
 -- blocked_keys returns keys of a group of which something is held or waits: what is behind that is ready, and in no lane.
 local function blocked_keys(o)
   local keys, seen = {}, {}
+  if not has(o + CHAIN) then return keys end -- nothing has a key
   local function block(item)
     local key = key_of(item)
     if key and not seen[key] then keys[#keys + 1], seen[key] = key, true end
