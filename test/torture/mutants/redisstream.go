@@ -169,7 +169,8 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "lease-too-short", Bug: "a lease ends at half its time",
-			Edits: lua("quick", "at + ARGV[7], tonumber(ARGV[8])", "at + ARGV[7] / 2, tonumber(ARGV[8])"),
+			Edits: append(lua("quick", "at + ARGV[7], tonumber(ARGV[8])", "at + ARGV[7] / 2, tonumber(ARGV[8])"),
+				lua("quick", "ARGV[5], at + ARGV[7])\n", "ARGV[5], at + ARGV[7] / 2)\n")...),
 			Check: onStreams("lease/extend_keeps_it"),
 		},
 		{
