@@ -53,7 +53,8 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "whole-claim-acked-twice", Bug: "what is left of a claim is not looked at when it is acknowledged",
-			Edits: lua("ack_plain", "    if string.sub(letters, first, last) ~= string.rep('h', length) then return nil end\n", ""),
+			Edits: lua("ack_plain",
+				"    if string.sub(letters, first, last) ~= string.rep('h', length) then return nil end\n", ""),
 			Check: ofStreams("TestEndedDeliveryIsRefused"),
 		},
 		{
