@@ -10,7 +10,9 @@ import (
 )
 
 // Vouched reports whether a member of this process surely owns its partitions.
-func (d *Driver) Vouched(topic, group string) bool { return d.groups.Probe(topic, group).Vouched() }
+func (d *Driver) Vouched(topic, group string) bool {
+	return d.groups.Probe(topic, group).Look().Vouched
+}
 
 // Disown makes a member of this process doubt whether it is one, until the coordinator has said so.
 func (d *Driver) Disown(topic, group string) { d.groups.Probe(topic, group).Disown() }
@@ -22,7 +24,7 @@ func (d *Driver) Acquainted(topic, group string) bool {
 }
 
 // Ready is how many messages a member of this process could deliver.
-func (d *Driver) Ready(topic, group string) int { return d.groups.Probe(topic, group).Ready() }
+func (d *Driver) Ready(topic, group string) int { return d.groups.Probe(topic, group).Look().Ready }
 
 // CommitDirty does what is done every 200 ms.
 func (d *Driver) CommitDirty(ctx context.Context, topic, group string) error {
@@ -31,11 +33,13 @@ func (d *Driver) CommitDirty(ctx context.Context, topic, group string) error {
 
 // Unparked is up to which offset a member of this process has settled or parked everything, over all partitions.
 func (d *Driver) Unparked(topic, group string) (sum int64) {
-	return d.groups.Probe(topic, group).Done()
+	return d.groups.Probe(topic, group).Look().Done
 }
 
 // Spilled counts the messages of a member of this process whose content is only in the retry log.
-func (d *Driver) Spilled(topic, group string) (n int) { return d.groups.Probe(topic, group).Spilled() }
+func (d *Driver) Spilled(topic, group string) (n int) {
+	return d.groups.Probe(topic, group).Look().Spilled
+}
 
 // TrimSettled does what is done every 30 s.
 func (d *Driver) TrimSettled(ctx context.Context) error { return housekeeper{d}.trimAll(ctx) }
@@ -50,7 +54,7 @@ func (d *Driver) Queued() int { return d.delays.QueuedBytes() }
 func (d *Driver) LookAgain(topic, group string) { d.groups.Probe(topic, group).LookAgain() }
 
 // Holds reports whether a member of this process holds deliveries, as far as it knows.
-func (d *Driver) Holds(topic, group string) bool { return d.groups.Probe(topic, group).Holds() }
+func (d *Driver) Holds(topic, group string) bool { return d.groups.Probe(topic, group).Look().Holds }
 
 // CommittedEpoch is the leader epoch that is committed for the first partition of a group.
 func (d *Driver) CommittedEpoch(ctx context.Context, topic, group string) int32 {
@@ -76,7 +80,9 @@ func WithClaims(o Options, lasts time.Duration) Options {
 }
 
 // Owned is how many partitions a member of this process owns, of the default group.
-func (d *Driver) Owned(topic string) int { return d.groups.Probe(topic, driver.DefaultGroup).Owned() }
+func (d *Driver) Owned(topic string) int {
+	return d.groups.Probe(topic, driver.DefaultGroup).Look().Owned
+}
 
 // PassOn does what is done every 200 ms while a process drains.
 func (d *Driver) PassOn(topic string) { d.groups.Probe(topic, driver.DefaultGroup).PassOn() }

@@ -22,23 +22,16 @@ type housekeeper struct{ *Driver }
 
 // keepHouse cleans up behind the groups of this process, and keeps the offsets of groups alive that nobody consumes.
 func (d housekeeper) keepHouse(ctx context.Context) {
-	tick := time.NewTicker(trimEvery)
-	defer tick.Stop()
 	revived := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	cluster.Every(ctx, trimEvery, func() {
 		pass, cancel := context.WithTimeout(ctx, trimEvery)
+		defer cancel()
 		_ = d.trimAll(pass) // only room: tried again with the next tick
 		if time.Since(revived) > aliveEvery {
 			revived = time.Now()
 			_ = d.keepAlive(pass)
 		}
-		cancel()
-	}
+	})
 }
 
 // trimAll trims the topics that this process consumes: others trim theirs.

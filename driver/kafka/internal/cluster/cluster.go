@@ -48,7 +48,7 @@ type Cluster struct {
 	sessionGiven bool
 	Client       *kgo.Client // produces, and carries requests
 	Admin        *kadm.Client
-	Atomic       *atomicBatches
+	Atomic       *Transactor // of publishes that are stored as a whole; see storeWhole
 	unpack       kgo.Decompressor
 	Clock        brokerClock
 
@@ -65,10 +65,10 @@ func New(o Settings, sessionGiven bool) (*Cluster, error) {
 	d := &Cluster{names: names(o.Namespace), Settings: o, sessionGiven: sessionGiven, unpack: kgo.DefaultDecompressor(),
 		joining: map[string]chan struct{}{},
 		Done:    make(chan struct{}), Clock: brokerClock{probes: map[string]chan time.Time{}}}
-	d.Atomic = newAtomicBatches(o.Namespace + "publish:" + rand.Text())
+	d.Atomic = &Transactor{d: d, ID: o.Namespace + "publish:" + rand.Text()}
 	var err error
-	if d.Client, err = kgo.NewClient(d.ClientOptions(d.producerOptions()...)...); err != nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
+	if d.Client, err = d.NewClient(d.producerOptions()...); err != nil {
+		return nil, err
 	}
 	d.Admin = kadm.NewClient(d.Client)
 	return d, nil
@@ -79,6 +79,15 @@ func (d *Cluster) producerOptions() []kgo.Opt {
 	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
 		kgo.WithCompressor(newCompressor()),
 		kgo.ProducerBatchMaxBytes(int32(d.Settings.MaxBody) + 100<<10), kgo.RecordDeliveryTimeout(StorePatience)}
+}
+
+// NewClient makes a client with some more options than every one has. It connects with the first request.
+func (d *Cluster) NewClient(more ...kgo.Opt) (*kgo.Client, error) {
+	cl, err := kgo.NewClient(d.ClientOptions(more...)...)
+	if err != nil {
+		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
+	}
+	return cl, nil
 }
 
 // ClientOptions are those of every client, with some more.

@@ -39,25 +39,3 @@ func SendCommit(ctx context.Context, cl *kgo.Client, req *kmsg.OffsetCommitReque
 	}
 	return err
 }
-
-// eachMetadata calls use with what is committed beside each offset.
-func eachMetadata(r *kmsg.OffsetFetchResponse, use func(partition int32, text string)) {
-	note := func(partition int32, metadata *string) {
-		if metadata == nil {
-			metadata = Text("")
-		}
-		use(partition, *metadata)
-	}
-	for _, g := range r.Groups {
-		for _, t := range g.Topics {
-			for _, p := range t.Partitions {
-				note(p.Partition, p.Metadata)
-			}
-		}
-	}
-	for _, t := range r.Topics {
-		for _, p := range t.Partitions {
-			note(p.Partition, p.Metadata)
-		}
-	}
-}

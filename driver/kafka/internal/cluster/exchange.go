@@ -40,7 +40,7 @@ func (d *Cluster) StoreTogether(ctx context.Context, most time.Duration, records
 	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	if !d.Task(func() {
 		defer cancel()
-		err := d.Atomic.store(run, d, records)
+		err := d.storeWhole(run, records)
 		tell(err)
 		over <- err
 	}) {

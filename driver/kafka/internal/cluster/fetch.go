@@ -3,10 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"sort"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -18,32 +15,28 @@ import (
 
 // Bounds of reading.
 const (
-	spanBytes = 1 << 20 // of one partition in one answer
-	SpanTries = 10      // of a partition whose leader changes
+	spanBytes  = 1 << 20 // of one partition in one answer
+	fetchTries = 10      // of a partition whose leader changes
 )
 
 // ReadSpans calls use with the records of some partitions: from the first offset up to but without the second, or the
 // end. It asks the leaders directly, with the connections that there are.
 func (d *Cluster) ReadSpans(ctx context.Context, topic string, spans map[int32][2]int64, use func(*kgo.Record)) error {
-	left := maps.Clone(spans)
-	for tries := 0; len(left) > 0; tries++ {
-		found, err := d.Admin.ListTopics(ctx, topic)
-		if err == nil {
-			err = found[topic].Err
-		}
-		if err == nil {
-			err = d.readFromLeaders(ctx, found[topic], left, use)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil && tries >= SpanTries {
-			return d.Unreached("reading "+topic, err)
-		}
-		if err != nil {
-			if err := Pause(ctx, FetchWait); err != nil {
+	for id, span := range spans {
+		for at := span[0]; at < span[1]; {
+			rs, next, err := d.Fetch(ctx, topic, id, at)
+			if err != nil {
 				return err
 			}
+			for _, r := range rs {
+				if r.Offset < span[1] && !r.Attrs.IsControl() {
+					use(r)
+				}
+			}
+			if next <= at { // the end
+				break
+			}
+			at = next
 		}
 	}
 	return nil
@@ -51,68 +44,58 @@ func (d *Cluster) ReadSpans(ctx context.Context, topic string, spans map[int32][
 
 // ReadAt calls use with the records at some offsets of some partitions, as far as they are there.
 func (d *Cluster) ReadAt(ctx context.Context, topic string, wanted map[int32][]int64, use func(*kgo.Record)) error {
-	if len(wanted) == 0 {
-		return nil
-	}
-	found, err := d.Admin.ListTopics(ctx, topic)
-	if err == nil {
-		err = found[topic].Err
-	}
-	if err != nil {
-		return d.Unreached("reading "+topic, err)
-	}
 	for id, offsets := range wanted {
 		slices.Sort(offsets)
 		for len(offsets) > 0 { // one answer has all that lies close together
-			rs, next, err := d.FetchAt(ctx, found[topic], found[topic].Partitions[id], offsets[0])
+			rs, next, err := d.Fetch(ctx, topic, id, offsets[0])
 			if err != nil {
-				return d.Unreached("reading "+topic, err)
+				return err
 			}
 			for _, r := range rs {
 				if _, ok := slices.BinarySearch(offsets, r.Offset); ok && !r.Attrs.IsControl() {
 					use(r)
 				}
 			}
-			next = max(next, offsets[0]+1)
-			offsets = offsets[sort.Search(len(offsets), func(i int) bool { return offsets[i] >= next }):]
+			behind, _ := slices.BinarySearch(offsets, max(next, offsets[0]+1))
+			offsets = offsets[behind:]
 		}
 	}
 	return nil
 }
 
-func (d *Cluster) readFromLeaders(ctx context.Context, t kadm.TopicDetail, left map[int32][2]int64,
-	use func(*kgo.Record)) error {
-	for _, p := range t.Partitions {
-		for {
-			span, reading := left[p.Partition]
-			if !reading {
-				break
-			}
-			if span[0] >= span[1] {
-				delete(left, p.Partition)
-				break
-			}
-			got, next, err := d.FetchAt(ctx, t, p, span[0])
-			if err != nil {
-				return err
-			}
-			for _, r := range got {
-				if r.Offset < span[1] && !r.Attrs.IsControl() {
-					use(r)
-				}
-			}
-			if next <= span[0] { // the end
-				next = span[1]
-			}
-			left[p.Partition] = [2]int64{next, span[1]}
+// Fetch reads records from an offset on, and returns where to go on: the same offset at the end. It asks again while
+// the partition changes its leader.
+func (d *Cluster) Fetch(ctx context.Context, topic string, partition int32, offset int64) (rs []*kgo.Record, next int64,
+	err error) {
+	for tries := 0; ; tries++ {
+		found, err := d.Admin.ListTopics(ctx, topic) // mostly by what the client knows
+		if err == nil {
+			err = found[topic].Err
+		}
+		if err == nil {
+			rs, next, err = d.fetchFrom(ctx, found[topic], partition, offset)
+		}
+		switch {
+		case err == nil:
+			return rs, next, nil
+		case ctx.Err() != nil:
+			return nil, offset, ctx.Err()
+		case tries >= fetchTries:
+			return nil, offset, d.Unreached("reading "+topic, err)
+		}
+		if err := Pause(ctx, FetchWait); err != nil {
+			return nil, offset, err
 		}
 	}
-	return nil
 }
 
-// FetchAt reads records from an offset on, and returns where to go on: the same offset at the end.
-func (d *Cluster) FetchAt(ctx context.Context, t kadm.TopicDetail, p kadm.PartitionDetail, offset int64) ([]*kgo.Record,
+// fetchFrom asks the leader of a partition once.
+func (d *Cluster) fetchFrom(ctx context.Context, t kadm.TopicDetail, partition int32, offset int64) ([]*kgo.Record,
 	int64, error) {
+	p, ok := t.Partitions[partition]
+	if !ok {
+		return nil, offset, kerr.UnknownTopicOrPartition
+	}
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch, req.IsolationLevel = 10, 1, 8*spanBytes, -1, 1
 	rt := kmsg.NewFetchRequestTopic()
@@ -138,34 +121,12 @@ func (d *Cluster) FetchAt(ctx context.Context, t kadm.TopicDetail, p kadm.Partit
 	case errors.Is(err, kerr.OffsetOutOfRange) && offset < got.LogStartOffset:
 		return nil, got.LogStartOffset, nil // trimmed meanwhile
 	case errors.Is(err, kerr.OffsetOutOfRange):
-		return d.restart(ctx, t.Topic, p.Partition, offset)
+		starts, err := d.Offsets(ctx, d.Admin.ListStartOffsets, t.Topic) // it was trimmed beyond the offset
+		return nil, max(offset, starts[p.Partition]), err
 	case err != nil:
 		return nil, offset, err
 	}
 	fp, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{KeepControlRecords: true,
 		IsolationLevel: kgo.ReadCommitted(), Offset: offset, Topic: t.Topic, Partition: p.Partition}, got, d.unpack, nil)
 	return fp.Records, next, fp.Err
-}
-
-// restart goes on at the start of a partition that was trimmed beyond an offset.
-func (d *Cluster) restart(ctx context.Context, topic string, partition int32, offset int64) ([]*kgo.Record, int64,
-	error) {
-	starts, err := d.Admin.ListStartOffsets(ctx, topic)
-	if err != nil {
-		return nil, offset, err
-	}
-	start, _ := starts.Lookup(topic, partition)
-	return nil, max(offset, start.Offset), nil
-}
-
-// Pause waits between two looks at something that others change.
-func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

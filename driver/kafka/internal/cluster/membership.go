@@ -9,12 +9,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Membership is how a client of ours is known in its group, and what was committed beside the offsets that it got.
+// Membership is how a client of ours is known in its group.
 type Membership struct {
 	guard      sync.Mutex
 	ID         string
 	Generation int32
-	metas      map[int32]string
 }
 
 // NoteGeneration is given the client, since callbacks begin before its maker has returned it.
@@ -23,22 +22,6 @@ func (x *Membership) NoteGeneration(cl *kgo.Client) {
 	x.guard.Lock()
 	defer x.guard.Unlock()
 	x.ID, x.Generation = id, generation
-}
-
-// OffsetsFetched is called by the client with what was committed.
-func (x *Membership) OffsetsFetched(_ context.Context, _ *kgo.Client, r *kmsg.OffsetFetchResponse) error {
-	eachMetadata(r, x.NoteMetadata)
-	return nil
-}
-
-// NoteMetadata notes what is committed beside the offset of a partition.
-func (x *Membership) NoteMetadata(partition int32, text string) {
-	x.guard.Lock()
-	defer x.guard.Unlock()
-	if x.metas == nil {
-		x.metas = map[int32]string{}
-	}
-	x.metas[partition] = text
 }
 
 // Known is who we are for the coordinator.
@@ -65,13 +48,6 @@ func (x *Membership) Heartbeat(ctx context.Context, cl *kgo.Client, group string
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
 	return Identity{req.MemberID, req.Generation}, err
-}
-
-// Found is what was committed beside the offset of a partition.
-func (x *Membership) Found(partition int32) string {
-	x.guard.Lock()
-	defer x.guard.Unlock()
-	return x.metas[partition]
 }
 
 // Expel removes all members from a group.

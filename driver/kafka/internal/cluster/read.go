@@ -24,19 +24,9 @@ func (d *Cluster) ReadOne(ctx context.Context, topic string, partition int32, of
 // ReadRange calls use with the records of a partition from one offset up to but without another.
 func (d *Cluster) ReadRange(ctx context.Context, topic string, partition int32, from, to int64,
 	use func(*kgo.Record)) error {
-	starts, err := d.Admin.ListStartOffsets(ctx, topic)
-	if err != nil {
-		return d.Unreached("reading offsets", err)
-	}
-	ends, err := d.Admin.ListEndOffsets(ctx, topic)
-	if err != nil {
-		return d.Unreached("reading offsets", err)
-	}
-	start, ok := starts.Lookup(topic, partition)
-	end, _ := ends.Lookup(topic, partition)
-	from, to = max(from, start.Offset), min(to, end.Offset)
-	if !ok || from >= to {
-		return nil
+	ends, err := d.Offsets(ctx, d.Admin.ListEndOffsets, topic)
+	if from, to = max(from, 0), min(to, ends[partition]); err != nil || from >= to {
+		return err
 	}
 	return d.ReadSpans(ctx, topic, map[int32][2]int64{partition: {from, to}}, use)
 }
@@ -92,13 +82,16 @@ func (d *Cluster) ReadAll(ctx context.Context, topic string, use func(*kgo.Recor
 
 // DeleteBefore deletes the records of partitions before offsets.
 func (d *Cluster) DeleteBefore(ctx context.Context, topic string, low map[int32]int64) error {
-	starts, err := d.Admin.ListStartOffsets(ctx, topic)
+	if len(low) == 0 {
+		return nil
+	}
+	starts, err := d.Offsets(ctx, d.Admin.ListStartOffsets, topic)
 	if err != nil {
 		return err
 	}
 	var offsets kadm.Offsets
 	for id, at := range low {
-		if start, ok := starts.Lookup(topic, id); ok && at > start.Offset {
+		if start, ok := starts[id]; ok && at > start {
 			offsets.AddOffset(topic, id, at, -1)
 		}
 	}

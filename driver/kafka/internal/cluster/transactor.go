@@ -10,8 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/ferrymq/ferry/driver"
 )
 
 // With Options.Transactions, follow-ups are stored in one transaction with the outcome of their parent and the commit
@@ -55,8 +53,8 @@ func (d *Cluster) Fence(ctx context.Context, id string) error {
 	}
 }
 
-// Transactor stores records and a commit of a partition in transactions, one after the other, under an id that goes
-// from one owner of the partition to the next.
+// Transactor stores records in transactions, one after the other. That of a partition stores a commit with them, under
+// an id that goes from one owner of the partition to the next.
 type Transactor struct {
 	d         *Cluster
 	ID, group string // the transactional id, and whose offsets are committed
@@ -74,11 +72,12 @@ func (t *Transactor) client() (*kgo.Client, error) {
 		return nil, ErrLost("the partition went to another consumer")
 	}
 	if t.cl == nil {
-		opts := append(t.d.producerOptions(), kgo.TransactionTimeout(TransactFor), kgo.TransactionalID(t.ID))
-		var err error
-		if t.cl, err = kgo.NewClient(t.d.ClientOptions(opts...)...); err != nil {
-			return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
+		cl, err := t.d.NewClient(append(t.d.producerOptions(), kgo.TransactionTimeout(TransactFor),
+			kgo.TransactionalID(t.ID))...)
+		if err != nil {
+			return nil, err
 		}
+		t.cl = cl
 	}
 	return t.cl, nil
 }
@@ -105,8 +104,8 @@ func (t *Transactor) Close() {
 // filling fills in what a transaction commits.
 type filling func(*kmsg.TxnOffsetCommitRequest) error
 
-// Store runs one transaction with records and a commit. After an error nothing of it is stored, unless doubt says that
-// its end was sent and not answered: once the id is fenced what is committed tells.
+// Store runs one transaction with records, and a commit unless that is nil. After an error nothing of it is stored,
+// unless doubt says that its end was sent and not answered: once the id is fenced what is committed tells.
 func (t *Transactor) Store(ctx context.Context, rs []*kgo.Record, commit filling) (doubt bool, err error) {
 	cl, err := t.client()
 	if err != nil {
@@ -142,6 +141,9 @@ func (t *Transactor) stage(ctx context.Context, cl *kgo.Client, rs []*kgo.Record
 			return Unsure("a record of the transaction", r.Err)
 		}
 	}
+	if commit == nil {
+		return nil
+	}
 	id, epoch, err := cl.ProducerID(ctx)
 	if err != nil {
 		return err
@@ -160,10 +162,6 @@ func (t *Transactor) stage(ctx context.Context, cl *kgo.Client, rs []*kgo.Record
 	if err := commit(req); err != nil {
 		return err
 	}
-	return sendTxnCommit(ctx, cl, req)
-}
-
-func sendTxnCommit(ctx context.Context, cl *kgo.Client, req *kmsg.TxnOffsetCommitRequest) error {
 	resp, err := req.RequestWith(ctx, cl)
 	if err != nil {
 		return err

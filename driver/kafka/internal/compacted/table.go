@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 	"github.com/ferrymq/ferry/internal/refusal"
@@ -34,9 +33,9 @@ func NewTables(c *cluster.Cluster, locks time.Duration) (*Tables, error) {
 	if locks <= 0 {
 		locks = lockFor
 	}
-	reader, err := kgo.NewClient(c.ClientOptions(kgo.FetchMaxWait(cluster.FetchWait), kgo.DisableFetchSessions())...)
+	reader, err := c.NewClient(kgo.FetchMaxWait(cluster.FetchWait), kgo.DisableFetchSessions())
 	if err != nil {
-		return nil, driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
+		return nil, err
 	}
 	return &Tables{cluster: c, Reader: reader, lockFor: locks, followed: map[TopicPartition]*Table{}}, nil
 }
@@ -191,30 +190,33 @@ func (t *Table) SyncWhole(ctx context.Context) error {
 
 // reach waits until what is stored before some offsets is in the table.
 func (t *Table) reach(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error)) error {
-	ends, err := list(ctx, t.Topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := t.d.cluster.Offsets(ctx, list, t.Topic)
 	if err != nil {
-		return t.d.cluster.Unreached("reading the end of "+t.Topic, err)
+		return err
 	}
-	for {
-		t.mu.Lock()
-		behind := false
+	return t.await(ctx, func() bool {
 		for p, next := range t.next {
-			if end, ok := ends.Lookup(t.Topic, p); ok && next < end.Offset {
-				behind = true
+			if end, ok := ends[p]; ok && next < end {
+				return false
 			}
 		}
-		moved, closed, barred := t.moved, t.closed, t.barred
+		return true
+	})
+}
+
+// await waits until something holds, which is asked with mu held whenever the table has moved on.
+func (t *Table) await(ctx context.Context, holds func() bool) error {
+	for {
+		t.mu.Lock()
+		over, moved, closed, barred := holds(), t.moved, t.closed, t.barred
 		t.mu.Unlock()
 		switch {
+		case over:
+			return nil
 		case closed:
 			return refusal.Closed()
-		case behind && barred != nil:
+		case barred != nil:
 			return cluster.Forbidden("reading "+t.Topic, barred)
-		case !behind:
-			return nil
 		}
 		select {
 		case <-moved:
@@ -228,22 +230,7 @@ func (t *Table) reach(ctx context.Context, list func(context.Context, ...string)
 
 // WaitFor waits until a record that was stored by us is in the table.
 func (t *Table) WaitFor(ctx context.Context, r *kgo.Record) error {
-	for {
-		t.mu.Lock()
-		next, moved, closed := t.next[r.Partition], t.moved, t.closed
-		t.mu.Unlock()
-		if next > r.Offset {
-			return nil
-		}
-		if closed {
-			return refusal.Closed()
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return t.await(ctx, func() bool { return t.next[r.Partition] > r.Offset })
 }
 
 // Get returns a row, or nil.
@@ -311,12 +298,8 @@ func (d *Tables) ReadTables(ctx context.Context) {
 				t.apply(p.Records)
 			}
 		})
-		if failed { // kgo tries again by itself: do not spin meanwhile
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(cluster.FetchWait):
-			}
+		if failed && cluster.Pause(ctx, cluster.FetchWait) != nil { // kgo tries again by itself: do not spin meanwhile
+			return
 		}
 	}
 }

@@ -3,9 +3,12 @@ package consumer
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -18,7 +21,7 @@ func (m *member) assigned(_ context.Context, cl *kgo.Client, got map[string][]in
 	ids := got[m.mainName]
 	m.NoteGeneration(cl)
 	m.d.registry.EndOpen(m.ctx, m.d.cluster.GroupID(m.topic.Name, m.group), ids)
-	defer m.askSoon() // how long ago the coordinator answered is not known
+	defer m.unsure.Give() // how long ago the coordinator answered is not known
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.joined = true
@@ -35,7 +38,7 @@ func (m *member) assigned(_ context.Context, cl *kgo.Client, got map[string][]in
 func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset,
 	error) {
 	for deadline := time.Now().Add(m.d.cluster.Settings.Session); ; {
-		err := m.ownAll(ctx, offsets[m.mainName])
+		err := m.ownAll(ctx, slices.Collect(maps.Keys(offsets[m.mainName])))
 		if err == nil {
 			m.goBack(offsets[m.mainName])
 			return offsets, nil
@@ -47,21 +50,24 @@ func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Of
 	}
 }
 
-// ownAll loads partitions, several at once.
-func (m *member) ownAll(ctx context.Context, offsets map[int32]kgo.Offset) error {
-	highest := int32(-1)
-	for id := range offsets {
-		highest = max(highest, id)
+// ownAll loads partitions, several at once, from where the last owner left off.
+func (m *member) ownAll(ctx context.Context, ids []int32) error {
+	if len(ids) == 0 {
+		return nil
 	}
-	if err := m.d.cluster.Widen(ctx, m.retryName, int(highest)+1); err != nil {
+	if err := m.d.cluster.Widen(ctx, m.retryName, int(slices.Max(ids))+1); err != nil {
+		return err
+	}
+	at, err := m.d.registry.Committed(ctx, m.topic, m.group)
+	if err != nil {
 		return err
 	}
 	var loading sync.WaitGroup
-	slots, failed := make(chan struct{}, loadAtOnce), make(chan error, len(offsets))
-	for id, o := range offsets {
+	slots, failed := make(chan struct{}, loadAtOnce), make(chan error, len(ids))
+	for _, id := range ids {
 		slots <- struct{}{}
 		loading.Go(func() {
-			failed <- m.own(ctx, id, o.EpochOffset())
+			failed <- m.own(ctx, id, committedAt(at, id))
 			<-slots
 		})
 	}
@@ -79,14 +85,14 @@ func (m *member) ownAll(ctx context.Context, offsets map[int32]kgo.Offset) error
 const loadAtOnce = 16
 
 // own loads a partition, unless an assignment that was broken off has done it already.
-func (m *member) own(ctx context.Context, id int32, at kgo.EpochOffset) error {
+func (m *member) own(ctx context.Context, id int32, at kadm.Offset) error {
 	m.mu.Lock()
 	loaded := m.parts[id] != nil
 	m.mu.Unlock()
 	if loaded {
 		return nil
 	}
-	p, err := m.load(ctx, id, at, m.Found(id))
+	p, err := m.load(ctx, id, at)
 	if err != nil {
 		return err
 	}
@@ -186,25 +192,11 @@ func (m *member) stopHanding(ids []int32) (going []*partition) {
 	return going
 }
 
-// drain waits until nothing of the partitions is held.
+// drain waits until nothing of the partitions is held, or ctx ends.
 func (m *member) drain(ctx context.Context, ps []*partition) {
-	for {
-		m.mu.Lock()
-		held := false
-		for _, p := range ps {
-			held = held || p.leased > 0
-		}
-		wake := m.await()
-		m.mu.Unlock()
-		if !held {
-			return
-		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return
-		}
-	}
+	_ = m.until(ctx, func() bool {
+		return !slices.ContainsFunc(ps, func(p *partition) bool { return p.leased > 0 })
+	})
 }
 
 // drop forgets partitions without committing: leases on them are lost.

@@ -49,26 +49,20 @@ func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error
 
 // start prepares the records of deliveries that have not begun yet. at says which one each delivery has: -1 for none.
 func (s *subscription) start(ctx context.Context, ds []*driver.Delivery, errs []error) (bs []beginning, at []int) {
-	for {
-		s.m.mu.Lock()
-		saving, wake := s.saving(ds), s.m.await()
+	err := s.m.until(ctx, func() bool {
+		saving := s.saving(ds)
 		if !saving {
 			bs, at = s.prepareStart(ds, errs)
 		}
-		s.m.mu.Unlock()
-		if !saving {
-			return bs, at
-		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			for i := range errs {
-				errs[i] = driver.NewError(driver.ErrNotApplied, "an earlier state of the message is still being stored",
-					"try again", ctx.Err())
-			}
-			return nil, nil
+		return !saving
+	})
+	if err != nil {
+		for i := range errs {
+			errs[i] = driver.NewError(driver.ErrNotApplied, "an earlier state of the message is still being stored",
+				"try again", err)
 		}
 	}
+	return bs, at
 }
 
 // saving reports whether something of the deliveries is on its way to the retry log: it could come there later.

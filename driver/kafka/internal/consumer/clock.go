@@ -11,7 +11,6 @@ import (
 
 // keepTime rings the alarms of a member until it ends.
 func (m *member) keepTime(ctx context.Context) {
-	defer m.tasks.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

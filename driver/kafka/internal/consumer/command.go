@@ -65,15 +65,11 @@ func (p *partition) commanded(r *kgo.Record) {
 	}
 	c.sent = r.Timestamp
 	p.m.commands = append(p.m.commands, queuedCommand{p, string(r.Key), c})
-	select {
-	case p.m.commanded <- struct{}{}:
-	default:
-	}
+	p.m.commanded.Give()
 }
 
 // obey applies commands one after the other until the member leaves.
 func (m executor) obey(ctx context.Context) {
-	defer m.tasks.Done()
 	for {
 		select {
 		case <-ctx.Done():
@@ -160,22 +156,19 @@ func (d *Groups) ask(ctx context.Context, topic, group string, partition int32, 
 	if err := d.cluster.Produce(ctx, r); err != nil {
 		return 0, err
 	}
-	cl, err := kgo.NewClient(d.cluster.ClientOptions(kgo.FetchMaxWait(cluster.FetchWait), kgo.DisableFetchSessions(),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.Topic: {partition: kgo.NewOffset().At(r.Offset + 1)}}))...)
-	if err != nil {
-		return 0, err
-	}
-	defer cl.Close()
-	for {
-		fetches := cl.PollFetches(ctx)
-		if ctx.Err() != nil {
-			return 0, driver.NewError(driver.ErrUnknown, fmt.Sprintf("the consumer that owns partition %d of topic %q does "+
-				"not answer", partition, topic), "see whether it lives, then look at the message and try again", ctx.Err())
-		}
-		for _, r := range fetches.Records() {
+	for at := r.Offset + 1; ; {
+		rs, next, err := d.cluster.Fetch(ctx, r.Topic, partition, at)
+		for _, r := range rs {
 			if string(r.Key) == key && r.Value == nil {
 				return readAnswer(r)
 			}
+		}
+		if at = next; err == nil && len(rs) == 0 {
+			err = cluster.Pause(ctx, cluster.FetchWait/5)
+		}
+		if err != nil {
+			return 0, driver.NewError(driver.ErrUnknown, fmt.Sprintf("the consumer that owns partition %d of topic %q does "+
+				"not answer", partition, topic), "see whether it lives, then look at the message and try again", err)
 		}
 	}
 }
@@ -289,28 +282,20 @@ func ErrBusy(id string, state driver.State) error {
 	return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is %s", id, state), "wait until it is settled", nil)
 }
 
-// cancelItems ends items that nobody holds, of one partition or of all: first in the retry log, then their offsets are
-// done.
-func (m executor) cancelItems(ctx context.Context, only *partition, match func(*Item) bool) (int, error) {
+// cancelItems ends items of a partition that nobody holds: first in the retry log, then their offsets are done.
+func (m executor) cancelItems(ctx context.Context, p *partition, match func(*Item) bool) (int, error) {
 	m.mu.Lock()
 	var picked []*Item
 	var ends []*kgo.Record
-	seen := map[*Item]bool{}
-	for _, p := range m.parts {
-		if only != nil && p != only {
+	for it := range p.items.all() {
+		if it.state != ready && it.state != waiting || !match(it) {
 			continue
 		}
-		for it := range p.items.all() {
-			if seen[it] || it.state != ready && it.state != waiting || !match(it) {
-				continue
-			}
-			seen[it] = true
-			picked = append(picked, it)
-			m.enter(it, inflight) // nobody takes it while its end is stored
-			m.withhold(it)
-			if it.logKey != "" {
-				ends = append(ends, m.endOf(it))
-			}
+		picked = append(picked, it)
+		m.enter(it, inflight) // nobody takes it while its end is stored
+		m.withhold(it)
+		if it.logKey != "" {
+			ends = append(ends, m.endOf(it))
 		}
 	}
 	m.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,19 +14,11 @@ import (
 
 // keepCommitting commits what is done, every now and then.
 func (m *member) keepCommitting(ctx context.Context) {
-	defer m.tasks.Done()
-	tick := time.NewTicker(cluster.CommitEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	cluster.Every(ctx, cluster.CommitEvery, func() {
 		m.copyRests()
 		m.passOn()
 		_ = m.commitDirty(ctx) // tried again with the next tick, since it stays dirty
-	}
+	})
 }
 
 // commitDirty commits what has changed.
@@ -44,7 +35,7 @@ func (m *member) commitDirty(ctx context.Context) error {
 	if err != nil {
 		m.NoteGeneration(m.cl) // partitions that stay ours in a rebalance have a new one
 		if cluster.IsKafka(err, kerr.UnknownMemberID) {
-			m.askSoon()
+			m.unsure.Give()
 		}
 	}
 	return err

@@ -145,7 +145,7 @@ func (m transactions) transact(p *partition) {
 			return
 		}
 		m.transactions.settleBatch(p, batch)
-		m.freeWindow()
+		m.windowFreed.Give()
 	}
 }
 

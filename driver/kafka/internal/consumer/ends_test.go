@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -28,7 +29,7 @@ func ownedItem(t *testing.T) (*member, *Item) {
 	t.Helper()
 	m := bareGroups(0).newMember(&registry.TopicState{Name: "orders"}, driver.DefaultGroup, driver.Strict)
 	t.Cleanup(m.cancel)
-	p := m.newPartition(0, kgo.EpochOffset{Epoch: -1}, "")
+	p := m.newPartition(0, kadm.Offset{LeaderEpoch: -1})
 	m.parts[0] = p
 	it := &Item{p: p, offset: 3, logKey: "m/3", Msg: &driver.Message{ID: "a", Topic: "orders", Key: "k"}}
 	p.items.put(it)
@@ -47,7 +48,7 @@ func TestSavedWhileItsPartitionGoes(t *testing.T) {
 	m.mu.Lock()
 	m.stopHanding([]int32{0})
 	m.mu.Unlock()
-	if end := m.saver.savedLater(it, &kgo.Record{Key: []byte("m/3"), Offset: 7}, 0, nil); end != nil {
+	if end := savedLater(m, it, &kgo.Record{Key: []byte("m/3"), Offset: 7}, 0, nil); end != nil {
 		t.Errorf("its record is ended with %q, and it is nowhere else", end.Key)
 	}
 	if it.logOffset != 7 {
@@ -81,7 +82,7 @@ func TestEndsAreMarks(t *testing.T) {
 		t.Errorf("a commit that has passed it brings %v", ends)
 	}
 
-	next := m.newPartition(0, kgo.EpochOffset{Epoch: -1, Offset: 5}, "")
+	next := m.newPartition(0, kadm.Offset{LeaderEpoch: -1, At: 5})
 	next.found["m/12"], next.found["m/4"] = r, &kgo.Record{Key: []byte("m/4"), Value: r.Value,
 		Headers: []kgo.RecordHeader{record.State{Offset: 4, Done: true}.Header()}}
 	found := next.begin(20)
@@ -100,4 +101,11 @@ func TestEndsAreMarks(t *testing.T) {
 	if tombs != 1 || kept != 0 {
 		t.Errorf("the next owner ends %d marks that were passed, and writes %d again that were not", tombs, kept)
 	}
+}
+
+// savedLater is told what became of the record of an item.
+func savedLater(m *member, it *Item, r *kgo.Record, changes uint32, err error) *kgo.Record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.saver.stored(it, r, changes, err)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 	"github.com/ferrymq/ferry/internal/envelope"
@@ -13,16 +15,25 @@ import (
 
 // Orphans are in flight without a lease.
 func (v *view) Orphans() (out []driver.Problem) {
+	v.each(func(_ *partition, it *Item) {
+		if it.state == inflight && it.claimed == nil {
+			out = append(out, driver.Problem{Kind: "orphan", Group: v.group, ID: it.Msg.ID, Text: "in flight without a lease"})
+		}
+	})
+	return out
+}
+
+// each calls use with the items that are not settled.
+func (v *view) each(use func(*partition, *Item)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, p := range v.parts {
 		for it := range p.items.all() {
-			if it.state == inflight && it.claimed == nil {
-				out = append(out, driver.Problem{Kind: "orphan", Group: v.group, ID: it.Msg.ID, Text: "in flight without a lease"})
+			if it.state != gone {
+				use(p, it)
 			}
 		}
 	}
-	return out
 }
 
 // Found is an entry with its place in a listing, which is also the cursor.
@@ -52,15 +63,23 @@ func (d *Groups) Whole(ctx context.Context, fs ...*Found) error {
 		if r == nil || r.Value == nil {
 			continue // settled meanwhile
 		}
-		if m, err := envelope.Decode(r.Value); err == nil {
-			m.Topic = f.Topic
-			f.Message = m
-		}
-		if s, ok := record.StateOf(r); ok {
-			f.History, _ = envelope.DecodeHistory(s.History)
+		if m, history, err := contentOf(f.Topic, r); err == nil {
+			f.Message, f.History = m, history
 		}
 	}
 	return nil
+}
+
+// contentOf is what a record of a retry log has of a message that is not in memory.
+func contentOf(topic string, r *kgo.Record) (*driver.Message, []driver.Failure, error) {
+	m, err := envelope.Decode(r.Value)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.Topic = topic
+	s, _ := record.StateOf(r)
+	history, _ := envelope.DecodeHistory(s.History)
+	return m, history, nil
 }
 
 // EntryState is the state of an item as operators see it.
@@ -79,21 +98,16 @@ func (vs *views) Entries(match func(*Item) bool) (out []Found) {
 
 // Entries returns copies of the items that match.
 func (v *view) Entries(match func(*Item) bool) (out []Found) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	seen := map[*Item]bool{}
-	for _, p := range v.parts {
-		for it := range p.items.all() {
-			if !seen[it] && it.state != gone && match(it) {
-				seen[it] = true
-				f := Found{Entry: it.entry(v.group), At: record.SortKey(it.Msg.PublishedAt.UnixMilli(), it.Ref)}
-				if it.spilled {
-					f.spill = &spot{v.retryName, p.id, it.logOffset}
-				}
-				out = append(out, f)
-			}
+	v.each(func(p *partition, it *Item) {
+		if !match(it) {
+			return
 		}
-	}
+		f := Found{Entry: it.entry(v.group), At: record.SortKey(it.Msg.PublishedAt.UnixMilli(), it.Ref)}
+		if it.spilled {
+			f.spill = &spot{v.retryName, p.id, it.logOffset}
+		}
+		out = append(out, f)
+	})
 	return out
 }
 
@@ -137,20 +151,16 @@ type Pending struct {
 // out.
 func (vs *views) Pending(now time.Time) (out []Pending) {
 	for _, v := range vs.All {
-		v.mu.Lock()
-		for id, p := range v.parts {
-			for it := range p.items.all() {
-				if it.state == gone || v.Visit && it.logKey == "" && it.offset >= p.tally.Next {
-					continue
-				}
-				e := driver.PendingEntry{Ref: it.Ref, ID: it.Msg.ID, Deliveries: it.lost + 1, State: it.EntryState()}
-				if c := it.claimed; c != nil {
-					e.Instance, e.Idle = c.sub.o.Instance, max(0, now.Sub(c.until.Add(-c.sub.o.Lease)))
-				}
-				out = append(out, Pending{e, fmt.Sprintf("%06d.%016d.%d", id, it.Ref.Pos, it.Ref.Sub)})
+		v.each(func(p *partition, it *Item) {
+			if v.Visit && it.logKey == "" && it.offset >= p.tally.Next {
+				return
 			}
-		}
-		v.mu.Unlock()
+			e := driver.PendingEntry{Ref: it.Ref, ID: it.Msg.ID, Deliveries: it.lost + 1, State: it.EntryState()}
+			if c := it.claimed; c != nil {
+				e.Instance, e.Idle = c.sub.o.Instance, max(0, now.Sub(c.until.Add(-c.sub.o.Lease)))
+			}
+			out = append(out, Pending{e, fmt.Sprintf("%06d.%016d.%d", p.id, it.Ref.Pos, it.Ref.Sub)})
+		})
 	}
 	return out
 }

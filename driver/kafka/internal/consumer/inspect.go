@@ -76,14 +76,14 @@ func (d *Groups) CountGroup(ctx context.Context, t *registry.TopicState, gs *dri
 	if err != nil {
 		return err
 	}
-	logs, err := d.cluster.Admin.ListEndOffsets(ctx, d.cluster.RetryTopic(t.Name, gs.Group))
+	logs, err := d.cluster.Offsets(ctx, d.cluster.Admin.ListEndOffsets, d.cluster.RetryTopic(t.Name, gs.Group))
 	if err != nil {
-		return d.cluster.Unreached("reading offsets", err)
+		return err
 	}
 	said := map[int32]offsets.Tally{}
 	for _, id := range others {
 		said[id] = offsets.ReadTally(at[id].Metadata, at[id].At)
-		if end, _ := logs.Lookup(d.cluster.RetryTopic(t.Name, gs.Group), id); m == nil && end.Offset > said[id].Logged {
+		if m == nil && logs[id] > said[id].Logged {
 			return d.countVisit(ctx, t, gs, ends, others) // something came in that no owner has seen
 		}
 	}
@@ -187,12 +187,8 @@ func (d *Groups) Consumers(ctx context.Context, topic, group string) (bool, erro
 	if d.memberIn(topic, group) != nil {
 		return true, nil
 	}
-	id := d.cluster.GroupID(topic, group)
-	groups, err := d.cluster.Admin.DescribeGroups(ctx, id)
-	if err != nil {
-		return false, d.cluster.Unreached("asking for the members of a group", err)
-	}
-	return len(groups[id].Members) > 0, nil
+	consumers, err := d.CountConsumers(ctx, topic, []string{group})
+	return consumers[group] > 0, err
 }
 
 // RefuseConsumers refuses what needs a group without consumers.

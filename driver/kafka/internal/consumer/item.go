@@ -112,6 +112,6 @@ func (h *alarmHeap) Pop() any {
 func (q *queue) alarm(at time.Time, it *Item, s *subscription) {
 	heap.Push(&q.alarms, alarm{at, it, s})
 	if q.alarms[0].at.Equal(at) {
-		q.poke()
+		q.ring.Give()
 	}
 }

@@ -55,8 +55,7 @@ func (d *Groups) livesNow(ctx context.Context, t *registry.TopicState, group str
 	}
 	done := map[int32]*offsets.Set{}
 	for _, id := range ids {
-		done[id] = offsets.NewSet(max(0, at[id].At))
-		done[id].ReadMetadata(at[id].Metadata)
+		done[id] = offsets.Committed(at[id])
 	}
 	for i, e := range letters {
 		p := done[e.Ref.Partition]

@@ -81,7 +81,7 @@ func (m *member) unbegin(it *Item) {
 	it.setBegun("")
 	it.changes++
 	m.saver.suspect(it)
-	m.saver.wakeSaver()
+	m.saving.Give()
 }
 
 // noteSilent notes that a delivery was lost whose handler had begun: its holder may speak of it again.
@@ -154,7 +154,7 @@ func (s *subscription) lastNotices(now time.Time) (notices []*kgo.Record) {
 func (p *partition) hear(token, logKey string) {
 	if it := p.items.of(keyOf(logKey)); it != nil && it.hear(token) {
 		p.m.saver.suspect(it)
-		p.m.saver.wakeSaver()
+		p.m.saving.Give()
 	}
 }
 

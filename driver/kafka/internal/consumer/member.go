@@ -45,16 +45,16 @@ type member struct {
 	buffer      *pollBuffer      // of what is fed
 	passes      uint64           // steps of settlements
 	suspects    []*Item          // whose count of lost leases must be stored
-	windowFreed chan struct{}
-	saving      chan struct{}
-	joined      bool            // partitions were assigned
-	coming      map[int32]bool  // assigned, and not loaded yet
-	cut         []int32         // whose logs have lost their ends; see retake
-	draining    bool            // none of subs receives any more
-	kept        []int32         // what the group was told with the last join that we keep while we drain
-	commands    []queuedCommand // commands from elsewhere
-	commanded   chan struct{}
-	unsure      chan struct{} // lets keepVouched ask now
+	windowFreed cluster.Signal   // lets poll look again whether it may fetch
+	saving      cluster.Signal   // lets keepSaving look for suspects
+	joined      bool             // partitions were assigned
+	coming      map[int32]bool   // assigned, and not loaded yet
+	cut         []int32          // whose logs have lost their ends; see retake
+	draining    bool             // none of subs receives any more
+	kept        []int32          // what the group was told with the last join that we keep while we drain
+	commands    []queuedCommand  // commands from elsewhere
+	commanded   cluster.Signal
+	unsure      cluster.Signal // lets keepVouched ask now
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -65,8 +65,8 @@ func (d *Groups) newMember(t *registry.TopicState, group string, order driver.Or
 	m := &member{tenure: ownership{}, queue: newQueue(order), d: d, topic: t, group: group,
 		mainName: d.cluster.MainTopic(t.Name), retryName: d.cluster.RetryTopic(t.Name, group),
 		nonce: rand.Text()[:8], parts: map[int32]*partition{}, subs: map[*subscription]struct{}{}, coming: map[int32]bool{},
-		windowFreed: make(chan struct{}, 1), saving: make(chan struct{}, 1), commanded: make(chan struct{}, 1),
-		unsure: make(chan struct{}, 1)}
+		windowFreed: cluster.NewSignal(), saving: cluster.NewSignal(), commanded: cluster.NewSignal(),
+		unsure: cluster.NewSignal()}
 	m.saver, m.executor, m.transactions = saver{m}, executor{m}, transactions{m}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -76,7 +76,7 @@ func (d *Groups) newMember(t *registry.TopicState, group string, order driver.Or
 func (m *member) join() error {
 	m.d.tables.Acquaint(m.retryName)
 	var err error
-	m.cl, err = kgo.NewClient(m.d.cluster.ClientOptions(
+	m.cl, err = m.d.cluster.NewClient(
 		kgo.ConsumerGroup(m.d.cluster.GroupID(m.topic.Name, m.group)), kgo.ConsumeTopics(m.mainName), kgo.DisableAutoCommit(),
 		kgo.Balancers(newBalancer(m.keeps)), kgo.BlockRebalanceOnPoll(),
 		// never skip what is unread
@@ -86,26 +86,21 @@ func (m *member) join() error {
 		kgo.RetryTimeout(cluster.StorePatience), kgo.RebalanceTimeout(cluster.Rebalance),
 		kgo.MetadataMaxAge(cluster.LookEvery), kgo.FetchMaxWait(2*cluster.FetchWait),
 		kgo.FetchMaxBytes(16<<20),
-		kgo.OnOffsetsFetched(m.OffsetsFetched), kgo.AdjustFetchOffsetsFn(m.assign),
-		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoke), kgo.OnPartitionsLost(m.lose),
-	)...)
+		kgo.AdjustFetchOffsetsFn(m.assign),
+		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoke), kgo.OnPartitionsLost(m.lose))
 	if err != nil {
-		return driver.NewError(driver.ErrInvalid, "the options of the client are wrong", "see Options", err)
+		return err
 	}
-	m.tasks.Add(7)
-	go m.keepVouched(m.ctx)
-	go m.keepLooking(m.ctx)
-	go m.saver.keepSaving(m.ctx)
-	go m.poll(m.ctx)
-	go m.executor.obey(m.ctx)
-	go m.keepTime(m.ctx)
-	go m.keepCommitting(m.ctx)
+	ctx := m.ctx
+	for _, task := range []func(context.Context){m.keepVouched, m.keepLooking, m.saver.keepSaving, m.poll,
+		m.executor.obey, m.keepTime, m.keepCommitting} {
+		m.tasks.Go(func() { task(ctx) })
+	}
 	return nil
 }
 
 // poll feeds the queue until the member leaves, and stops fetching while the window is full.
 func (m *member) poll(ctx context.Context) {
-	defer m.tasks.Done()
 	for {
 		m.mu.Lock()
 		full, free := m.full(), cluster.WindowItems-m.window
@@ -201,6 +196,7 @@ func (m *member) leave(ctx context.Context) {
 		return
 	}
 	m.left = true
+	m.wakeAll()
 	var notices []*kgo.Record
 	for s := range m.subs {
 		s.giveUp()

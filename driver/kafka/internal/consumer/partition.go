@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -73,8 +74,8 @@ type partition struct {
 }
 
 // load reads what the group left unfinished, before anything is fetched from the main topic.
-func (m *member) load(ctx context.Context, id int32, at kgo.EpochOffset, metadata string) (*partition, error) {
-	p := m.newPartition(id, at, metadata)
+func (m *member) load(ctx context.Context, id int32, at kadm.Offset) (*partition, error) {
+	p := m.newPartition(id, at)
 	if err := p.checkLog(ctx); err != nil {
 		return nil, err
 	}
@@ -82,14 +83,13 @@ func (m *member) load(ctx context.Context, id int32, at kgo.EpochOffset, metadat
 		p.close()
 		return nil, err
 	}
-	ends, err := m.d.cluster.Admin.ListCommittedOffsets(ctx, m.mainName)
+	ends, err := m.d.cluster.Offsets(ctx, m.d.cluster.Admin.ListCommittedOffsets, m.mainName)
 	if err != nil {
 		p.close()
 		return nil, err
 	}
-	end, _ := ends.Lookup(m.mainName, id)
 	m.mu.Lock()
-	rs := p.takeOver(p.begin(end.Offset))
+	rs := p.takeOver(p.begin(ends[id]))
 	m.mu.Unlock()
 	if err := m.d.cluster.Produce(ctx, rs...); err != nil {
 		p.close()
@@ -101,14 +101,21 @@ func (m *member) load(ctx context.Context, id int32, at kgo.EpochOffset, metadat
 	return p, nil
 }
 
-func (m *member) newPartition(id int32, committed kgo.EpochOffset, metadata string) *partition {
-	at := max(0, committed.Offset)
-	p := &partition{id: id, m: m, cut: -1, done: offsets.NewSet(at), items: newItems(), found: map[string]*kgo.Record{},
-		doubtful: map[string]bool{}, notices: map[string]string{}, resolved: map[string]*Item{}, passed: at,
-		ended: map[int64]string{}, doneKeys: map[string]int64{}, tally: offsets.ReadTally(metadata, at),
+// committedAt is what a group has committed for a partition: nothing, if that was added a moment ago.
+func committedAt(all map[int32]kadm.Offset, id int32) kadm.Offset {
+	if at, ok := all[id]; ok {
+		return at
+	}
+	return kadm.Offset{At: -1, LeaderEpoch: -1}
+}
+
+func (m *member) newPartition(id int32, committed kadm.Offset) *partition {
+	at := max(0, committed.At)
+	p := &partition{id: id, m: m, cut: -1, done: offsets.Committed(committed), items: newItems(),
+		found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, notices: map[string]string{},
+		resolved: map[string]*Item{}, passed: at, ended: map[int64]string{}, doneKeys: map[string]int64{},
+		tally:   offsets.ReadTally(committed.Metadata, at),
 		emitter: m.d.cluster.Transactor(m.d.cluster.GroupID(m.topic.Name, m.group), id)}
-	p.done.ReadMetadata(metadata)
-	p.done.Seen = committed.Epoch
 	return p
 }
 

@@ -1,15 +1,17 @@
 package consumer
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // queue is what one group has not settled in the partitions that this process owns. It does no I/O; every method but
-// poke expects mu to be held.
+// until expects mu to be held.
 type queue struct {
 	mu                            sync.Mutex
 	order                         driver.Order
@@ -24,27 +26,38 @@ type queue struct {
 	buffers                       pollBuffers
 	instant                       time.Time // while much is fed at once: when that began; otherwise zero
 	wake                          chan struct{}
-	awaited                       bool          // somebody waits for wake
-	ring                          chan struct{} // tells the clock of a new alarm
+	awaited                       bool           // somebody waits for wake
+	ring                          cluster.Signal // tells the clock of a new alarm
 }
 
 func newQueue(order driver.Order) *queue {
-	q := &queue{order: order, wake: make(chan struct{}), ring: make(chan struct{}, 1)}
+	q := &queue{order: order, wake: make(chan struct{}), ring: cluster.NewSignal()}
 	q.scheduled = scheduler.New[Item](q.wakeAll)
 	return q
-}
-
-func (q *queue) poke() {
-	select {
-	case q.ring <- struct{}{}:
-	default:
-	}
 }
 
 // await returns what is closed when something may have changed.
 func (q *queue) await() <-chan struct{} {
 	q.awaited = true
 	return q.wake
+}
+
+// until waits until something holds. It is asked with mu held, whenever something may have changed.
+func (q *queue) until(ctx context.Context, holds func() bool) error {
+	for {
+		q.mu.Lock()
+		if holds() {
+			q.mu.Unlock()
+			return nil
+		}
+		wake := q.await()
+		q.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // wakeAll lets every Receive look again.

@@ -9,8 +9,6 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
-	"github.com/ferrymq/ferry/driver/kafka/internal/record"
-	"github.com/ferrymq/ferry/internal/envelope"
 )
 
 // saver stores items of a member in the retry log, where that must be, and reads them back.
@@ -40,20 +38,12 @@ func (m saver) divertFollowers(it *Item) {
 		}
 	}
 	if len(m.suspects) > 0 {
-		m.saver.wakeSaver()
-	}
-}
-
-func (m saver) wakeSaver() {
-	select {
-	case m.saving <- struct{}{}:
-	default:
+		m.saving.Give()
 	}
 }
 
 // keepSaving stores items in the retry log that need not wait for it, until the member leaves.
 func (m saver) keepSaving(ctx context.Context) {
-	defer m.tasks.Done()
 	for {
 		select {
 		case <-ctx.Done():
@@ -93,19 +83,15 @@ func (m saver) saveLater(ctx context.Context, it *Item) {
 	it.saving = true
 	m.mu.Unlock()
 	m.d.cluster.Client.Produce(context.Background(), r, func(_ *kgo.Record, err error) {
-		end := m.saver.savedLater(it, r, changes, err)
+		m.mu.Lock()
+		end := m.saver.stored(it, r, changes, err)
+		m.mu.Unlock()
 		m.saver.storeEnds(end)
-		m.freeWindow()
+		m.windowFreed.Give()
 	})
 }
 
-// savedLater is told what became of an item's record, and returns the end of one that was settled meanwhile.
-func (m saver) savedLater(it *Item, r *kgo.Record, changes uint32, err error) (end *kgo.Record) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.saver.stored(it, r, changes, err)
-}
-
+// stored is told what became of an item's record, and returns the end of one that was settled meanwhile.
 func (m saver) stored(it *Item, r *kgo.Record, changes uint32, err error) (end *kgo.Record) {
 	it.saving = false
 	m.wakeAll()
@@ -120,7 +106,7 @@ func (m saver) stored(it *Item, r *kgo.Record, changes uint32, err error) (end *
 		m.spill(it)
 		if it.changes != changes { // once more meanwhile
 			m.saver.suspect(it)
-			m.saver.wakeSaver()
+			m.saving.Give()
 		}
 	}
 	return end
@@ -138,28 +124,13 @@ func (m saver) awaitSaved(ctx context.Context, its []*Item) {
 		for _, it := range its {
 			m.saver.saveLater(ctx, it)
 		}
-		for {
-			m.mu.Lock()
-			saving, wake := slices.ContainsFunc(its, func(it *Item) bool { return it.saving }), m.await()
+		if m.until(ctx, func() bool {
+			saving := slices.ContainsFunc(its, func(it *Item) bool { return it.saving })
 			its = slices.DeleteFunc(its, func(it *Item) bool { return !it.unsaved && !it.tailUnsaved })
-			m.mu.Unlock()
-			if !saving {
-				break
-			}
-			select {
-			case <-wake:
-			case <-ctx.Done():
-				return
-			}
+			return !saving
+		}) != nil {
+			return
 		}
-	}
-}
-
-// freeWindow lets poll look again whether it may fetch.
-func (m *member) freeWindow() {
-	select {
-	case m.windowFreed <- struct{}{}:
-	default:
 	}
 }
 
@@ -218,23 +189,21 @@ func (m saver) fill(ctx context.Context, its ...*Item) error {
 		it *Item
 		at int64
 	}
-	wanted := map[int32][]spilled{}
+	var wanted []spilled
 	m.mu.Lock()
 	for _, it := range its {
 		if it.spilled {
-			wanted[it.p.id] = append(wanted[it.p.id], spilled{it, it.logOffset})
+			wanted = append(wanted, spilled{it, it.logOffset})
 		}
 	}
 	m.mu.Unlock()
-	for id, ws := range wanted {
-		for _, w := range ws {
-			r, err := m.d.cluster.ReadOne(ctx, m.retryName, id, w.at)
-			if err != nil {
-				return err
-			}
-			if err := m.saver.refill(w.it, w.at, r); err != nil {
-				return err
-			}
+	for _, w := range wanted {
+		r, err := m.d.cluster.ReadOne(ctx, m.retryName, w.it.p.id, w.at)
+		if err == nil {
+			err = m.saver.refill(w.it, w.at, r)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -250,14 +219,9 @@ func (m saver) refill(it *Item, at int64, r *kgo.Record) error {
 		return driver.NewError(driver.ErrNotApplied, "the body of a parked message is not where it was stored",
 			"run ferry doctor: somebody else changed an internal topic", nil)
 	}
-	msg, err := envelope.Decode(r.Value)
-	if err != nil {
-		return err
+	msg, history, err := contentOf(m.topic.Name, r)
+	if err == nil {
+		it.Msg, it.history, it.spilled = msg, history, false
 	}
-	msg.Topic = m.topic.Name
-	it.Msg, it.spilled = msg, false
-	if s, ok := record.StateOf(r); ok {
-		it.history, _ = envelope.DecodeHistory(s.History)
-	}
-	return nil
+	return err
 }

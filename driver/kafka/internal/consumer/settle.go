@@ -76,7 +76,7 @@ func (s *subscription) settleSome(ctx context.Context, ss []driver.Settlement, l
 	if b.work != nil {
 		b.finish(ctx)
 	}
-	s.m.freeWindow()
+	s.m.windowFreed.Give()
 	return b.later, changed
 }
 
@@ -266,7 +266,7 @@ func (m *member) keep(w *settling) {
 	m.wakeAll() // others may wait for it
 	if it := w.c.it; it != nil && it.unsaved {
 		m.saver.suspect(it) // nothing was stored of it meanwhile
-		m.saver.wakeSaver()
+		m.saving.Give()
 	}
 }
 

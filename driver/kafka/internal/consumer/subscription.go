@@ -65,27 +65,17 @@ func (d *Groups) Admit(ctx context.Context, t *registry.TopicState, o driver.Sub
 
 // awaitJoined waits a while until the group has given us our partitions, or none. What is late comes later. The error
 // is why it never will.
-func (m *member) awaitJoined(ctx context.Context) error {
+func (m *member) awaitJoined(ctx context.Context) (barred error) {
 	ctx, cancel := context.WithTimeout(ctx, m.d.cluster.Settings.Session)
 	defer cancel()
-	for {
-		m.mu.Lock()
-		over, barred, wake := m.left || m.joined && len(m.coming) == 0, m.barred, m.await()
-		m.mu.Unlock()
-		if over {
-			return nil
+	_ = m.until(ctx, func() bool {
+		over := m.left || m.joined && len(m.coming) == 0
+		if !over {
+			barred = m.barred
 		}
-		if barred != nil {
-			return barred
-		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return nil
-		case <-m.d.cluster.Done:
-			return nil
-		}
-	}
+		return over || barred != nil
+	})
+	return barred
 }
 
 // Receive claims what is ready, in memory: the partitions are ours. Only what must be read again, or known to the next

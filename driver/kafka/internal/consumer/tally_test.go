@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
 
@@ -42,7 +43,7 @@ func TestCommitsNeedNoWalk(t *testing.T) {
 		m := bareGroups(time.Minute).newMember(&registry.TopicState{Name: "orders"}, driver.DefaultGroup, driver.Strict)
 		defer m.cancel()
 		list, _ := offsets.WriteOffsets(offsets.ReturnedPart, []int64{1, 2, 5}, 1000)
-		p := m.newPartition(0, kgo.EpochOffset{Epoch: -1}, list)
+		p := m.newPartition(0, kadm.Offset{LeaderEpoch: -1, Metadata: list})
 		p.end, p.loaded, p.running = -1, true, true
 		m.parts[0] = p
 		s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Hour, MaxRun: 2, MaxInflight: 100},

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -19,7 +20,7 @@ func readAs(t *testing.T, as tenure, clean string) *partition {
 	m.tenure = as
 	returned, _ := offsets.WriteOffsets(offsets.ReturnedPart, []int64{1}, 100)
 	held, _ := offsets.WriteOffsets(offsets.LeasedPart, []int64{2}, 100)
-	p := m.newPartition(0, kgo.EpochOffset{Epoch: -1}, clean+held+returned)
+	p := m.newPartition(0, kadm.Offset{LeaderEpoch: -1, Metadata: clean + held + returned})
 	p.end, p.loaded, p.running = -1, true, true
 	m.parts[0] = p
 	m.mu.Lock()

@@ -67,16 +67,7 @@ func (m *member) retake(ctx context.Context) {
 	}
 	m.drop(ids)
 	for {
-		at, err := m.d.registry.Committed(ctx, m.topic, m.group)
-		if err == nil {
-			offsets := map[int32]kgo.Offset{}
-			for _, id := range ids {
-				m.NoteMetadata(id, at[id].Metadata)
-				offsets[id] = kgo.NewOffset().At(at[id].At).WithEpoch(at[id].LeaderEpoch)
-			}
-			err = m.ownAll(ctx, offsets)
-		}
-		if err == nil {
+		if m.ownAll(ctx, ids) == nil {
 			break
 		}
 		if cluster.Pause(ctx, cluster.FetchWait) != nil {

@@ -114,7 +114,7 @@ func (v *view) read(ctx context.Context, ids []int32) error {
 	}
 	spans, logs := map[int32][2]int64{}, map[int32][2]int64{}
 	for _, id := range ids {
-		p := v.newPartition(id, kgo.EpochOffset{Epoch: at[id].LeaderEpoch, Offset: at[id].At}, at[id].Metadata)
+		p := v.newPartition(id, committedAt(at, id))
 		if err := p.checkLog(ctx); err != nil {
 			return err
 		}
@@ -201,16 +201,15 @@ func (v *view) Finish(ctx context.Context) error {
 func (m *member) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.d.cluster.Settings.Session)
 	defer cancel()
-	ends, err := m.d.cluster.Admin.ListCommittedOffsets(ctx, m.mainName)
+	ends, err := m.d.cluster.Offsets(ctx, m.d.cluster.Admin.ListCommittedOffsets, m.mainName)
 	if err != nil {
-		return m.d.cluster.Unreached("reading offsets", err)
+		return err
 	}
 	for {
 		m.mu.Lock()
 		behind, wake := !m.joined || len(m.coming) > 0, m.await()
 		for id, p := range m.parts {
-			end, _ := ends.Lookup(m.mainName, id)
-			behind = behind || p.done.Next < end.Offset || len(p.pending) > 0
+			behind = behind || p.done.Next < ends[id] || len(p.pending) > 0
 		}
 		full := m.full()
 		m.mu.Unlock()

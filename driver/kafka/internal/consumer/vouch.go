@@ -21,7 +21,6 @@ func (m *member) vouched(now time.Time) bool { return now.Before(m.sure) }
 
 // keepVouched asks until the member leaves.
 func (m *member) keepVouched(ctx context.Context) {
-	defer m.tasks.Done()
 	tick := time.NewTicker(m.d.cluster.Settings.Session / 6)
 	defer tick.Stop()
 	for {
@@ -52,7 +51,6 @@ func (m *member) keepVouched(ctx context.Context) {
 // keeps its connections, and their requests, until they time out; but soon the others give it up, and then our clients
 // do so, too, and find the next coordinator.
 func (m *member) keepLooking(ctx context.Context) {
-	defer m.tasks.Done()
 	for cluster.Pause(ctx, m.d.cluster.Settings.Session/6) == nil {
 		m.mu.Lock()
 		heard := m.vouched(time.Now().Add(m.d.cluster.Settings.Session / 2))
@@ -107,14 +105,6 @@ func (m *member) answered(sent time.Time, calm bool, as cluster.Identity) {
 func (m *member) rejoined() {
 	m.assignedAs.ID, m.assignedAs.Generation = m.Known()
 	m.calm = m.heard
-}
-
-// askSoon lets keepVouched ask now.
-func (m *member) askSoon() {
-	select {
-	case m.unsure <- struct{}{}:
-	default:
-	}
 }
 
 // disown notes that we are no member: somebody made us leave, and our partitions may be with others.

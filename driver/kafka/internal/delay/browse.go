@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
@@ -123,23 +122,5 @@ func (w *firer) readOn(ctx context.Context, at tierCursor) (rs []*kgo.Record, ne
 	if left := w.unlisted.Swap(nil); left != nil && left.at == at {
 		return left.records, left.next, nil
 	}
-	name := w.d.cluster.DelayTopic()
-	for tries := 0; ; tries++ {
-		found, err := w.d.cluster.Admin.ListTopics(ctx, name)
-		if err == nil {
-			err = found[name].Err
-		}
-		if err == nil {
-			rs, next, err = w.d.cluster.FetchAt(ctx, found[name], found[name].Partitions[at.partition], at.offset)
-		}
-		if err == nil {
-			return rs, next, nil
-		}
-		if tries >= cluster.SpanTries {
-			return nil, 0, w.d.cluster.Unreached("reading "+name, err)
-		}
-		if err := cluster.Pause(ctx, cluster.FetchWait); err != nil {
-			return nil, 0, err
-		}
-	}
+	return w.d.cluster.Fetch(ctx, w.d.cluster.DelayTopic(), at.partition, at.offset)
 }

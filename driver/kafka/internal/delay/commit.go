@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
@@ -13,16 +12,8 @@ import (
 
 // keep commits what fired every now and then, and cleans up behind.
 func (w *firer) keep(ctx context.Context) {
-	defer w.tasks.Done()
-	tick := time.NewTicker(cluster.CommitEvery)
-	defer tick.Stop()
 	swept := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	cluster.Every(ctx, cluster.CommitEvery, func() {
 		if err := w.commit(ctx); err != nil { // tried again with the next tick
 			w.NoteGeneration(w.cl)
 		}
@@ -36,7 +27,7 @@ func (w *firer) keep(ctx context.Context) {
 				w.sweep(ctx, w.d.cluster.Now())
 			}
 		}
-	}
+	})
 }
 
 // commit stores which of the owned partitions' messages have left.
@@ -73,16 +64,13 @@ func (w *firer) commit(ctx context.Context) error {
 
 // trim deletes what all have left behind.
 func (w *firer) trim(ctx context.Context) {
-	var offsets kadm.Offsets
+	low := map[int32]int64{}
 	w.mu.Lock()
 	for id, p := range w.parts {
 		if !p.dirty && p.done.Base > p.trimmed {
-			p.trimmed = p.done.Base
-			offsets.AddOffset(w.d.cluster.DelayTopic(), id, p.done.Base, -1)
+			low[id], p.trimmed = p.done.Base, p.done.Base
 		}
 	}
 	w.mu.Unlock()
-	if len(offsets) > 0 {
-		_, _ = w.d.cluster.Admin.DeleteRecords(ctx, offsets) // only room: tried again when more has left
-	}
+	_ = w.d.cluster.DeleteBefore(ctx, w.d.cluster.DelayTopic(), low) // only room: tried again when more has left
 }

@@ -19,7 +19,6 @@ const fireBatch = 1000
 
 // run moves what may leave its tier, and fires what is due, until the driver ends.
 func (w *firer) run(ctx context.Context) {
-	defer w.tasks.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

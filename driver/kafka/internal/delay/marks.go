@@ -17,16 +17,12 @@ func (w *firer) lookAhead(now time.Time) bool {
 	if len(w.timers) == 0 || !w.blind(w.timers[0]) || w.timers[0].due.Sub(now) >= sealed/2 {
 		return false
 	}
-	select {
-	case w.look <- struct{}{}:
-	default: // asked already
-	}
+	w.look.Give()
 	return true
 }
 
 // readMarks learns which messages were moved or deleted, whenever it is asked, until the driver ends.
 func (w *firer) readMarks(ctx context.Context) {
-	defer w.tasks.Done()
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,6 +39,6 @@ func (w *firer) readMarks(ctx context.Context) {
 			w.synced = now
 			w.mu.Unlock()
 		}
-		w.poke() // after an error it is asked again
+		w.ring.Give() // after an error it is asked again
 	}
 }

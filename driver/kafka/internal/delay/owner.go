@@ -32,8 +32,8 @@ type firer struct {
 	bytes  int           // of timers
 	synced time.Time     // all marks from before this time are known
 	firing chan struct{} // closed when the round that began last is over
-	ring   chan struct{}
-	look   chan struct{} // asks for marks
+	ring   cluster.Signal
+	look   cluster.Signal // asks for marks
 	// when the last question was sent that the coordinator has answered; only for the one that runs rounds
 	heard time.Time
 
@@ -132,15 +132,15 @@ func (d *Delays) newFirer(ctx context.Context) (*firer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &firer{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, ring: make(chan struct{}, 1),
-		look: make(chan struct{}, 1)}
+	w := &firer{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, ring: cluster.NewSignal(),
+		look: cluster.NewSignal()}
 	w.followHeld()
 	if err := w.heldRows.Sync(ctx); err != nil {
 		w.heldRows.Close()
 		return nil, err
 	}
 	name := d.cluster.DelayTopic()
-	w.cl, err = kgo.NewClient(d.cluster.ClientOptions(kgo.ConsumerGroup(name), kgo.ConsumeTopics(name),
+	w.cl, err = d.cluster.NewClient(kgo.ConsumerGroup(name), kgo.ConsumeTopics(name),
 		kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(d.cluster.Settings.Session),
@@ -148,20 +148,18 @@ func (d *Delays) newFirer(ctx context.Context) (*firer, error) {
 		kgo.FetchMaxWait(2*cluster.FetchWait), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10),
 		kgo.MaxConcurrentFetches(2),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.OnOffsetsFetched(w.OffsetsFetched), kgo.AdjustFetchOffsetsFn(w.assign),
+		kgo.AdjustFetchOffsetsFn(w.assign),
 		// of what is lost the commit is refused if we are no member
-		kgo.OnPartitionsAssigned(w.assigned), kgo.OnPartitionsRevoked(w.revoke), kgo.OnPartitionsLost(w.revoke))...)
+		kgo.OnPartitionsAssigned(w.assigned), kgo.OnPartitionsRevoked(w.revoke), kgo.OnPartitionsLost(w.revoke))
 	if err != nil {
 		w.heldRows.Close()
 		return nil, err
 	}
 	run, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
-	w.tasks.Add(4)
-	go w.readMarks(run)
-	go w.poll(run)
-	go w.run(run)
-	go w.keep(run)
+	for _, task := range []func(context.Context){w.readMarks, w.poll, w.run, w.keep} {
+		w.tasks.Go(func() { task(run) })
+	}
 	return w, nil
 }
 
@@ -186,14 +184,16 @@ func (w *firer) assigned(ctx context.Context, cl *kgo.Client, got map[string][]i
 func (w *firer) assign(ctx context.Context, from map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset,
 	error) {
 	name, sets := w.d.cluster.DelayTopic(), map[int32]*offsets.Set{}
-	for id, o := range from[name] {
-		at := o.EpochOffset()
-		sets[id] = offsets.NewSet(max(0, at.Offset))
-		sets[id].ReadMetadata(w.Found(id))
-		sets[id].Seen = at.Epoch
-	}
 	for deadline := time.Now().Add(w.d.cluster.Settings.Session); ; { // an error makes kgo give up everything that we own
-		cuts, err := w.d.cluster.CheckLogs(ctx, name, sets)
+		at, err := w.d.cluster.CommittedOf(ctx, name, name)
+		for id, o := range from[name] {
+			sets[id] = offsets.Committed(at[id])
+			sets[id].Seen = o.EpochOffset().Epoch
+		}
+		var cuts map[int32]int64
+		if err == nil {
+			cuts, err = w.d.cluster.CheckLogs(ctx, name, sets)
+		}
 		if err == nil {
 			for id := range cuts {
 				from[name][id] = kgo.NewOffset().At(sets[id].Base).WithEpoch(sets[id].Seen)

@@ -63,16 +63,8 @@ func (h *timerHeap) Pop() any {
 	return x
 }
 
-func (w *firer) poke() {
-	select {
-	case w.ring <- struct{}{}:
-	default:
-	}
-}
-
 // poll feeds the queues, and stops fetching for those that are full.
 func (w *firer) poll(ctx context.Context) {
-	defer w.tasks.Done()
 	for {
 		fetches := w.cl.PollRecords(ctx, maxPolled)
 		if ctx.Err() != nil || fetches.IsClientClosed() {
@@ -102,7 +94,7 @@ func (w *firer) poll(ctx context.Context) {
 		}
 		w.retake(w.cl)
 		w.cl.AllowRebalance()
-		w.poke()
+		w.ring.Give()
 		if fetches.Err() != nil && cluster.Pause(ctx, cluster.FetchWait) != nil {
 			return
 		}

@@ -74,28 +74,24 @@ type extent struct {
 // extents are those of all partitions that hold anything.
 func (w *firer) extents(ctx context.Context) (map[int32]extent, error) {
 	name := w.d.cluster.DelayTopic()
-	if err := w.commit(ctx); err != nil { // what this process has fired is known by this
-		_ = err // refused in the middle of a rebalance: a look sees a little more
-	}
+	// What this process has fired is known by this. Refused in the middle of a rebalance: a look sees a little more.
+	_ = w.commit(ctx)
 	at, err := w.d.cluster.CommittedOf(ctx, name, name)
 	if err != nil {
 		return nil, err
 	}
-	starts, err := w.d.cluster.Admin.ListStartOffsets(ctx, name)
+	starts, err := w.d.cluster.Offsets(ctx, w.d.cluster.Admin.ListStartOffsets, name)
 	if err != nil {
-		return nil, w.d.cluster.Unreached("reading offsets", err)
+		return nil, err
 	}
-	ends, err := w.d.cluster.Admin.ListEndOffsets(ctx, name)
+	ends, err := w.d.cluster.Offsets(ctx, w.d.cluster.Admin.ListEndOffsets, name)
 	if err != nil {
-		return nil, w.d.cluster.Unreached("reading offsets", err)
+		return nil, err
 	}
 	all := map[int32]extent{}
-	for id, end := range ends[name] {
-		start, _ := starts.Lookup(name, id)
-		if from := max(start.Offset, at[id].At); from < end.Offset {
-			done := offsets.NewSet(max(0, at[id].At))
-			done.ReadMetadata(at[id].Metadata)
-			all[id] = extent{from, end.Offset, done}
+	for id, end := range ends {
+		if from := max(starts[id], at[id].At); from < end {
+			all[id] = extent{from, end, offsets.Committed(at[id])}
 		}
 	}
 	return all, nil

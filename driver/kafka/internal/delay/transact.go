@@ -93,8 +93,7 @@ func (w *firer) settleDoubt(ctx context.Context, p *tierPartition) error {
 	if err != nil {
 		return err
 	}
-	stored := offsets.NewSet(max(0, at[p.id].At))
-	stored.ReadMetadata(at[p.id].Metadata)
+	stored := offsets.Committed(at[p.id])
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for off := p.done.Base; off < stored.Known(); off++ {

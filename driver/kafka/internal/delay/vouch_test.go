@@ -25,7 +25,7 @@ func TestDelaysOfALapsedOwner(t *testing.T) {
 	}
 	defer cl.Close()
 	w := &firer{d: &Delays{cluster: &cluster.Cluster{Settings: cluster.Settings{Session: 6 * time.Second}, Client: cl}},
-		cl: cl, parts: map[int32]*tierPartition{0: {}}, ring: make(chan struct{}, 1), look: make(chan struct{}, 1)}
+		cl: cl, parts: map[int32]*tierPartition{0: {}}, ring: cluster.NewSignal(), look: cluster.NewSignal()}
 	w.ID, w.Generation = "expelled", 1
 	w.heard = time.Now().Add(-6 * time.Second)
 	if wait := w.round(t.Context()); w.firing != nil || wait <= 0 {

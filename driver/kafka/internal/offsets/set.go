@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 // MaxMetadata is what a broker stores beside a committed offset by default (offset.metadata.max.bytes).
@@ -28,6 +30,14 @@ type Set struct {
 // NewSet has all done before an offset.
 func NewSet(at int64) *Set {
 	return &Set{Base: at, Next: at, first: at &^ 63, Seen: -1}
+}
+
+// Committed is what is done by what was committed of a partition.
+func Committed(at kadm.Offset) *Set {
+	s := NewSet(max(0, at.At))
+	s.ReadMetadata(at.Metadata)
+	s.Seen = at.LeaderEpoch
+	return s
 }
 
 // Clone returns a copy that can be changed.
