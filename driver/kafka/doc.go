@@ -5,9 +5,9 @@
 // is a Kafka group named "topic:group". Offsets are committed only up to the contiguous prefix of what is settled, and
 // what is settled beyond it is in the commit metadata. docs/kafka.md shows the topics and the protocol.
 //
-// Here are the operations of the seam, a file op_* for each; letters moves and deletes many dead letters at once,
-// upkeep trims and keeps groups alive. What they are made of is below internal, where each package knows only those
-// before it:
+// Here are the operations of the seam, a file op_* for each; change is what moving and deleting have in common, letters
+// does it with many dead letters at once, log is all of driver.Log, upkeep trims and keeps groups alive. What they are
+// made of is below internal, where each package knows only those before it:
 //
 //	record     how messages, their state and dead letters are written as records
 //	offsets    what is done in a partition, and the text beside a committed offset; no I/O

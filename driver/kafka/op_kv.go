@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -65,12 +64,10 @@ func (d *Driver) makeKV(ctx context.Context) (partitions int, err error) {
 	return row.Partitions, nil
 }
 
-// commandLog are the settings of the topic of named values: nothing ends by itself, and what is trimmed makes room
-// soon.
+// commandLog are the settings of the topic of named values: what is trimmed makes room soon, and a batch is as large as
+// that of messages may be.
 func commandLog() map[string]*string {
-	return map[string]*string{"cleanup.policy": cluster.Text("delete"), "retention.ms": cluster.Text("-1"),
-		"retention.bytes": cluster.Text("-1"), "message.timestamp.type": cluster.Text("LogAppendTime"),
-		// a batch is as large as that of messages may be
-		"segment.bytes":     cluster.Text("134217728"),
-		"max.message.bytes": cluster.Text(strconv.Itoa(cluster.MaxMaxBody + 200<<10))}
+	settings := cluster.LogSettings(cluster.MaxMaxBody)
+	settings["segment.bytes"] = cluster.Text("134217728")
+	return settings
 }

@@ -23,13 +23,6 @@ const lettersAtOnce = 100
 // letterBox has the dead letters of groups.
 type letterBox struct{ *Driver }
 
-// request is one of the messages that a call moves or deletes.
-type request struct {
-	driver.Target
-	move *driver.Move // nil: it is deleted
-	err  *error
-}
-
 // changeLetters changes those of the requests that are about a dead letter and nothing else, and returns the others.
 func (d *letterBox) changeLetters(ctx context.Context, all []request) (rest []request) {
 	type batch struct{ topic, group, to string }
@@ -215,20 +208,6 @@ func endOfLetter(x *compacted.Index, t *registry.TopicState, e driver.Entry, mad
 			}
 			return records, ends, nil
 		}}, nil
-}
-
-// changeDead ends a dead letter, and stores what it becomes if that is not nil.
-func (d *letterBox) changeDead(ctx context.Context, t *registry.TopicState, e driver.Entry, made *kgo.Record) error {
-	x, err := d.registry.DeadLetters(ctx, t)
-	if err != nil {
-		return err
-	}
-	c, err := endOfLetter(x, t, e, made)
-	if err != nil {
-		return err
-	}
-	x.ContendAll(ctx, []*compacted.Contender{c})
-	return c.Err
 }
 
 // replayed is a dead letter as its group finds it again, or another one.

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
 	"github.com/ferrymq/ferry/driver/kafka/internal/delay"
@@ -18,9 +16,6 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 	"github.com/ferrymq/ferry/internal/envelope"
 )
-
-// mover makes messages due.
-type mover struct{ *Driver }
 
 // Move makes messages due, one error each.
 func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
@@ -31,56 +26,12 @@ func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
 			all = append(all, request{ms[i].Target, &ms[i], &errs[i]})
 		}
 	}
-	for _, q := range d.letters.changeLetters(ctx, all) {
-		*q.err = mover{d}.moveOne(ctx, q.move)
-	}
+	changer{d}.change(ctx, all)
 	return errs
 }
 
-func (d mover) moveOne(ctx context.Context, m *driver.Move) error {
-	t, err := d.registry.Existing(ctx, m.Topic)
-	if err != nil {
-		return err
-	}
-	if x, err := d.delays.Find(ctx, m.Target); x != nil || err != nil {
-		if err != nil {
-			return err
-		}
-		return d.moveDelayed(ctx, t, m, x)
-	}
-	es, err := d.getDue(ctx, t, m.Target)
-	if err != nil {
-		return err
-	}
-	if err := d.mayMove(ctx, t, m, es); err != nil {
-		return err
-	}
-	for _, e := range es {
-		if e.State == driver.StateReady || e.State == driver.StateInflight {
-			return consumer.ErrBusy(e.ID, e.State)
-		}
-	}
-	for _, e := range es {
-		if err := d.moveEntry(ctx, t, m, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mayMove refuses what belongs to groups where none is named, a dead letter that is not the one that is meant, and
-// another group that has not settled the message.
-func (d mover) mayMove(ctx context.Context, t *registry.TopicState, m *driver.Move, es []driver.Entry) error {
-	switch {
-	case m.Group == "" && es[0].State != driver.StateInvalid:
-		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %q belongs to groups, and none is named", es[0].ID),
-			"name the group", nil)
-	case m.Death > 0 && !meant(m.Target, es):
-		return m.Outlived()
-	}
-	if m.To == "" {
-		return nil
-	}
+// mayMoveTo refuses another group that has not settled the message.
+func (d changer) mayMoveTo(ctx context.Context, t *registry.TopicState, m *driver.Move, es []driver.Entry) error {
 	if _, err := d.registry.Group(t.Name, m.To); err != nil {
 		return err
 	}
@@ -97,39 +48,8 @@ func errNotSettledIn(id, group, to string) error {
 		"only dead letters go to another group, and only where that group has settled the message", nil)
 }
 
-// meant reports whether one of the entries is the dead letter that a target asks for, and none lives.
-func meant(target driver.Target, es []driver.Entry) bool {
-	for _, e := range es {
-		if e.State != driver.StateDead || e.Dead.Rounds != target.Death-1 {
-			return false
-		}
-	}
-	return len(es) > 0
-}
-
-func (d mover) moveEntry(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
-	switch e.State {
-	case driver.StateInvalid:
-		return d.mend(ctx, t, m, e)
-	case driver.StateDead:
-		return d.replay(ctx, t, m, e)
-	case driver.StateWaiting:
-		return d.moveWaiting(ctx, t, m, e)
-	}
-	return cluster.ErrNoMessage(m.Target)
-}
-
-// replay makes a dead letter due in its group, or in another one.
-func (d mover) replay(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
-	r := d.letters.replayed(t, m, e)
-	if err := d.letters.changeDead(ctx, t, e, r); err != nil {
-		return err
-	}
-	return d.groups.Taken(ctx, t, cmp.Or(m.To, e.Group), r)
-}
-
 // moveDelayed makes what is delayed or held due at another time; its old copies are void.
-func (d mover) moveDelayed(ctx context.Context, t *registry.TopicState, m *driver.Move, x *delay.Delayed) error {
+func (d changer) moveDelayed(ctx context.Context, t *registry.TopicState, m *driver.Move, x *delay.Delayed) error {
 	if m.After <= 0 {
 		return d.delays.Change(ctx, x, delay.EveryStamp, compacted.Into(d.registry.DueNow(t, consumer.Edited(x.M, m.Edit))))
 	}
@@ -142,7 +62,7 @@ func (d mover) moveDelayed(ctx context.Context, t *registry.TopicState, m *drive
 }
 
 // moveWaiting makes an item that waits for a retry, or is parked, due at another time.
-func (d mover) moveWaiting(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
+func (d changer) moveWaiting(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
 	c := consumer.Command{Op: "move", Ref: e.Ref, ID: e.ID, After: max(0, m.After)}
 	if m.Edit != nil {
 		c.Edit = envelope.Append(nil, m.Edit)
@@ -155,7 +75,7 @@ func (d mover) moveWaiting(ctx context.Context, t *registry.TopicState, m *drive
 }
 
 // mend publishes an invalid record as its edit.
-func (d mover) mend(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
+func (d changer) mend(ctx context.Context, t *registry.TopicState, m *driver.Move, e driver.Entry) error {
 	if m.Edit == nil {
 		return driver.NewError(driver.ErrInvalid, "an invalid message has no content to move",
 			"set Move.Edit to what it should be", nil)
@@ -167,7 +87,7 @@ func (d mover) mend(ctx context.Context, t *registry.TopicState, m *driver.Move,
 	}
 	var made *publisher.Call
 	err := d.changeInvalid(ctx, t, e.Ref, func(ctx context.Context) (_ []*kgo.Record, err error) {
-		made, err = d.publisher.PrepareOne(ctx, c)
+		made, _, err = d.publisher.PrepareAll(ctx, []*driver.Message{c}, driver.PublishOptions{}, publisher.AnyNumber)
 		return made.Records(), err
 	})
 	if made != nil {

@@ -2,13 +2,9 @@ package kafka
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
-	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
-	"github.com/ferrymq/ferry/driver/kafka/internal/delay"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
@@ -51,52 +47,6 @@ func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
 			all = append(all, request{target, nil, &errs[i]})
 		}
 	}
-	for _, q := range d.letters.changeLetters(ctx, all) {
-		*q.err = d.deleteOne(ctx, q.Target)
-	}
+	changer{d}.change(ctx, all)
 	return errs
-}
-
-func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
-	t, err := d.registry.Existing(ctx, target.Topic)
-	if err != nil {
-		return err
-	}
-	if x, err := d.delays.Find(ctx, target); x != nil || err != nil {
-		if err != nil {
-			return err
-		}
-		return d.delays.Change(ctx, x, delay.EveryStamp, compacted.Unchanged)
-	}
-	es, err := d.getDue(ctx, t, target)
-	if err != nil {
-		return err
-	}
-	if target.Death > 0 && !meant(target, es) {
-		return target.Outlived()
-	}
-	for _, e := range es {
-		if e.State == driver.StateInflight {
-			return consumer.ErrBusy(e.ID, e.State)
-		}
-	}
-	var failed error
-	for _, e := range es {
-		failed = errors.Join(failed, d.deleteEntry(ctx, t, e))
-	}
-	return failed
-}
-
-func (d *Driver) deleteEntry(ctx context.Context, t *registry.TopicState, e driver.Entry) error {
-	switch e.State {
-	case driver.StateInvalid:
-		return d.changeInvalid(ctx, t, e.Ref, compacted.Unchanged)
-	case driver.StateDead:
-		return d.letters.changeDead(ctx, t, e, nil)
-	}
-	n, err := d.groups.Change(ctx, t, e.Group, consumer.Command{Op: "delete", Ref: e.Ref, ID: e.ID}, nil)
-	if err == nil && n == 0 {
-		err = cluster.ErrNoMessage(driver.Target{Topic: t.Name, ID: e.ID, Ref: e.Ref})
-	}
-	return err
 }

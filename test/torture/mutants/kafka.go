@@ -23,7 +23,7 @@ func kafkaMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "commit-past-undone", Bug: "the commit goes beyond what is unfinished",
-			Edits: edit("internal/cluster/commit", "= partition, done.Base, done.Seen, &metadata",
+			Edits: edit("internal/cluster/membership", "= partition, done.Base, done.Seen, &metadata",
 				"= partition, done.Next, done.Seen, new(string)"),
 			Check: tortureKafka("kill"),
 		},

@@ -160,11 +160,11 @@ func CompactedSettings() map[string]*string {
 		"segment.ms": Text("3600000"), "min.cleanable.dirty.ratio": Text("0.1"), "max.message.bytes": Text("8388608")}
 }
 
-// LogSettings are the settings of a main topic: nothing ends by itself.
-func (d *Cluster) LogSettings() map[string]*string {
+// LogSettings are the settings of a topic with messages, or other records, of a size: nothing ends by itself.
+func LogSettings(maxBody int) map[string]*string {
 	return map[string]*string{"cleanup.policy": Text("delete"), "retention.ms": Text("-1"), "retention.bytes": Text("-1"),
 		"message.timestamp.type": Text("LogAppendTime"),
-		"max.message.bytes":      Text(strconv.Itoa(d.Settings.MaxBody + 200<<10))}
+		"max.message.bytes":      Text(strconv.Itoa(maxBody + 200<<10))}
 }
 
 // Task runs something that Close waits for. It reports false when the driver is closed.

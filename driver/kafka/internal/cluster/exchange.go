@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -58,4 +59,56 @@ func (d *Cluster) StoreTogether(ctx context.Context, most time.Duration, records
 		return driver.NewError(driver.ErrUnknown, "the context ended before the transaction",
 			"all of it is likely stored: check, or repeat it with the same ids", ctx.Err())
 	}
+}
+
+// storeWhole stores records all or not at all: in a transaction of this process, one after the other. An error other
+// than ErrUnknown says that nothing of it is stored.
+func (d *Cluster) storeWhole(ctx context.Context, records []*kgo.Record) error {
+	release, err := d.Single(ctx, "transaction")
+	if err != nil {
+		return notWhole(err)
+	}
+	defer release()
+	doubt, err := d.Atomic.Store(ctx, records, nil)
+	switch {
+	case err == nil:
+		return nil
+	case doubt:
+		return d.findOut(ctx, records[0], err)
+	}
+	return notWhole(err)
+}
+
+// findOut learns what became of a transaction whose end was not answered: first it is ended for good, then its first
+// record is there or not.
+func (d *Cluster) findOut(ctx context.Context, r *kgo.Record, cause error) error {
+	err := d.Fence(ctx, d.Atomic.ID)
+	if err == nil {
+		var found *kgo.Record
+		if found, err = d.ReadOne(ctx, r.Topic, r.Partition, r.Offset); found != nil {
+			return nil
+		}
+		var starts map[int32]int64
+		if err == nil {
+			starts, err = d.Offsets(ctx, d.Admin.ListStartOffsets, r.Topic)
+		}
+		if start, ok := starts[r.Partition]; ok && start <= r.Offset { // it is not that it was deleted meanwhile
+			return notWhole(cause)
+		}
+	}
+	return driver.NewError(driver.ErrUnknown, "the messages may or may not be stored, all of them",
+		"check, or repeat it with the same ids", errors.Join(cause, err))
+}
+
+// notWhole says that nothing of a transaction is stored, whatever became of one of its records.
+func notWhole(err error) error {
+	var known *driver.Error
+	if errors.As(err, &known) {
+		if !errors.Is(err, driver.ErrUnknown) {
+			return err
+		}
+		err = known.Cause
+	}
+	return driver.NewError(driver.ErrNotApplied, "the messages could not be stored in one transaction",
+		"try again: nothing of it is stored", err)
 }

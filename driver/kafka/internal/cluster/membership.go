@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
 // Membership is how a client of ours is known in its group.
@@ -79,4 +82,42 @@ func (d *Cluster) Remove(ctx context.Context, group string, ids ...string) error
 	}
 	_, err := req.RequestWith(ctx, d.Client)
 	return d.Unreached("making members of "+group+" leave", err)
+}
+
+// CommitAs is a commit of a group, by who we are in it.
+func (x *Membership) CommitAs(group string) *kmsg.OffsetCommitRequest {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group = group
+	req.MemberID, req.Generation = x.Known()
+	return req
+}
+
+// CommitOf is the commit of a partition.
+func CommitOf(partition int32, done *offsets.Set, metadata string) kmsg.OffsetCommitRequestTopicPartition {
+	c := kmsg.NewOffsetCommitRequestTopicPartition()
+	c.Partition, c.Offset, c.LeaderEpoch, c.Metadata = partition, done.Base, done.Seen, &metadata
+	return c
+}
+
+// AddTxnCommit adds the commit of a partition to those of a transaction.
+func AddTxnCommit(req *kmsg.TxnOffsetCommitRequest, topic string, partition int32, done *offsets.Set, metadata string) {
+	c, t, p := CommitOf(partition, done, metadata), kmsg.NewTxnOffsetCommitRequestTopic(),
+		kmsg.NewTxnOffsetCommitRequestTopicPartition()
+	p.Partition, p.Offset, p.LeaderEpoch, p.Metadata = c.Partition, c.Offset, c.LeaderEpoch, c.Metadata
+	t.Topic, t.Partitions = topic, append(t.Partitions, p)
+	req.Topics = append(req.Topics, t)
+}
+
+// SendCommit commits. A partition that is refused is an error.
+func SendCommit(ctx context.Context, cl *kgo.Client, req *kmsg.OffsetCommitRequest) error {
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return err
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
+		}
+	}
+	return err
 }

@@ -22,10 +22,10 @@ type settling struct {
 	then  *kgo.Record     // stored after first: the end of what the retry log holds
 	late  *kgo.Record     // stored when the outcome has taken effect
 
-	pass  uint64              // which step of which call it is part of
-	emits []publisher.Posting // in one transaction with the outcome
-	err   error               // of the transaction
-	over  chan struct{}       // closed when it has ended
+	pass  uint64          // which step of which call it is part of
+	emits *publisher.Call // in one transaction with the outcome
+	err   error           // of the transaction
+	over  chan struct{}   // closed when it has ended
 }
 
 // Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done. Of a

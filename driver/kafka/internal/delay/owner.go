@@ -99,7 +99,8 @@ func (d *Delays) Start(ctx context.Context) (*firer, error) {
 	}
 	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.HeldTopic(), Partitions: 1,
 		Configs: cluster.CompactedSettings()}, cluster.TopicSpec{Name: d.cluster.DelayTopic(),
-		Partitions: tiers * d.cluster.Settings.InternalPartitions, Configs: d.cluster.LogSettings()}); err != nil {
+		Partitions: tiers * d.cluster.Settings.InternalPartitions,
+		Configs:    cluster.LogSettings(d.cluster.Settings.MaxBody)}); err != nil {
 		return nil, err
 	}
 	if r := d.registry.Meta.Get(cluster.DelaysKey); r == nil { // tells others that there is something to fire

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/delay"
@@ -91,15 +89,11 @@ func (d *Publisher) prepareFrom(ctx context.Context, c *Call, msgs []*driver.Mes
 // post sends what is prepared. What is not stored is forgotten, also when nobody knows: stored twice is better than
 // never.
 func (d *Publisher) post(ctx context.Context, c *Call) *cluster.Production {
-	records := make([]*kgo.Record, len(c.Posts))
-	for n := range c.Posts {
-		records[n] = c.Posts[n].Record
-	}
 	if !c.reserves {
-		return d.cluster.Send(ctx, records, c.scratch, nil)
+		return d.cluster.Send(ctx, c.Records(), c.scratch, nil)
 	}
 	posts := c.Posts
-	return d.cluster.Send(ctx, records, c.scratch,
+	return d.cluster.Send(ctx, c.Records(), c.scratch,
 		func(n int, err error) { d.Dedup.Resolve(posts[n].Reserved, err == nil) })
 }
 

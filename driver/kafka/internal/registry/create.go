@@ -26,7 +26,7 @@ func (d *Registry) makeTopic(ctx context.Context, topic string, row TopicRow) er
 	}
 	return d.MakeRow(ctx, TopicKey(topic), row, func(ctx context.Context, _ time.Time) error {
 		return d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MainTopic(topic), Partitions: n,
-			Configs: d.cluster.LogSettings()},
+			Configs: cluster.LogSettings(d.cluster.Settings.MaxBody)},
 			cluster.TopicSpec{Name: d.cluster.DeadTopic(topic), Partitions: d.cluster.Settings.InternalPartitions,
 				Configs: cluster.CompactedSettings()},
 			cluster.TopicSpec{Name: d.cluster.InvalidTopic(topic), Partitions: 1, Configs: cluster.CompactedSettings()})
