@@ -22,6 +22,11 @@ func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 	return diagnosis{d}.look(ctx)
 }
 
+// finding is what is said of a subject, with what to do if that is not fine.
+func finding(s driver.Severity, subject, text, hint string) driver.Finding {
+	return driver.Finding{Severity: s, Subject: subject, Text: text, Hint: hint}
+}
+
 // look is Diagnose.
 func (d diagnosis) look(ctx context.Context) ([]driver.Finding, error) {
 	if d.cluster.IsClosed() {
@@ -32,9 +37,8 @@ func (d diagnosis) look(ctx context.Context) ([]driver.Finding, error) {
 		return nil, d.cluster.Unreached("asking the brokers", err)
 	}
 	n := len(meta.Brokers)
-	out := []driver.Finding{{Severity: driver.SeverityOK, Subject: "brokers", Text: fmt.Sprintf("%d brokers answer", n)},
-		d.replicaFinding(n)}
-	out = append(out, d.offsetsFinding(ctx, meta.Controller), d.clockFinding(ctx))
+	out := []driver.Finding{finding(driver.SeverityOK, "brokers", fmt.Sprintf("%d brokers answer", n), ""),
+		d.replicaFinding(n), d.offsetsFinding(ctx, meta.Controller), d.clockFinding(ctx)}
 	topics, err := d.topicFindings(ctx)
 	return append(append(out, topics...), d.kvFindings(ctx)...), err
 }
@@ -47,12 +51,12 @@ func (d diagnosis) kvFindings(ctx context.Context) []driver.Finding {
 	n, last, err := d.kv.Damaged(ctx)
 	switch {
 	case err != nil:
-		return []driver.Finding{{Severity: driver.SeverityError, Subject: d.cluster.KVTopic(),
-			Text: "the named values cannot be read", Hint: err.Error()}}
+		return []driver.Finding{finding(driver.SeverityError, d.cluster.KVTopic(), "the named values cannot be read",
+			err.Error())}
 	case n > 0:
-		return []driver.Finding{{Severity: driver.SeverityWarning, Subject: d.cluster.KVTopic(),
-			Text: fmt.Sprintf("%d records mean nothing and are passed over by everybody: %v", n, last),
-			Hint: "find out who writes to this topic besides Ferry"}}
+		return []driver.Finding{finding(driver.SeverityWarning, d.cluster.KVTopic(),
+			fmt.Sprintf("%d records mean nothing and are passed over by everybody: %v", n, last),
+			"find out who writes to this topic besides Ferry")}
 	}
 	return nil
 }
@@ -60,16 +64,14 @@ func (d diagnosis) kvFindings(ctx context.Context) []driver.Finding {
 func (d diagnosis) replicaFinding(brokers int) driver.Finding {
 	switch {
 	case d.cluster.Settings.Replicas == 1 && brokers >= 3:
-		return driver.Finding{Severity: driver.SeverityWarning, Subject: "replicas",
-			Text: "new topics get one replica, although there are enough brokers for three",
-			Hint: "open with replicas=3"}
+		return finding(driver.SeverityWarning, "replicas",
+			"new topics get one replica, although there are enough brokers for three", "open with replicas=3")
 	case d.cluster.Settings.Replicas == 1:
-		return driver.Finding{Severity: driver.SeverityWarning, Subject: "replicas",
-			Text: "topics have one replica: a publish survives kill -9 of the broker, not the loss of its disk nor a power loss",
-			Hint: "run three brokers and open with replicas=3"}
+		return finding(driver.SeverityWarning, "replicas", "topics have one replica: a publish survives kill -9 of the "+
+			"broker, not the loss of its disk nor a power loss", "run three brokers and open with replicas=3")
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "replicas",
-		Text: fmt.Sprintf("new topics get %d replicas, and a publish waits for 2", d.cluster.Settings.Replicas)}
+	return finding(driver.SeverityOK, "replicas", fmt.Sprintf("new topics get %d replicas, and a publish waits for 2",
+		d.cluster.Settings.Replicas), "")
 }
 
 // offsetsFinding looks how long brokers keep the offsets of a group that nobody consumes.
@@ -78,30 +80,27 @@ func (d diagnosis) offsetsFinding(ctx context.Context, broker int32) driver.Find
 	kept := minutes * time.Minute
 	switch {
 	case kept == 0:
-		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "offsets",
-			Text: "how long brokers keep the offsets of idle groups is hidden", Hint: "allow DESCRIBE_CONFIGS on the cluster"}
+		return finding(driver.SeverityUnknown, "offsets", "how long brokers keep the offsets of idle groups is hidden",
+			"allow DESCRIBE_CONFIGS on the cluster")
 	case kept < 2*aliveEvery:
-		return driver.Finding{Severity: driver.SeverityError, Subject: "offsets", Text: fmt.Sprintf("brokers forget the "+
-			"offsets of a group after %v without consumers, and it would begin again", kept),
-			Hint: "set offsets.retention.minutes=10080 on the brokers"}
+		return finding(driver.SeverityError, "offsets", fmt.Sprintf("brokers forget the offsets of a group after %v without "+
+			"consumers, and it would begin again", kept), "set offsets.retention.minutes=10080 on the brokers")
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "offsets", Text: fmt.Sprintf("offsets of idle groups "+
-		"are kept %v, and committed again every %v while a process of Ferry runs", kept, aliveEvery)}
+	return finding(driver.SeverityOK, "offsets", fmt.Sprintf("offsets of idle groups are kept %v, and committed again "+
+		"every %v while a process of Ferry runs", kept, aliveEvery), "")
 }
 
 // clockFinding compares this machine's clock with the brokers'. Ferry goes by theirs.
 func (d diagnosis) clockFinding(ctx context.Context) driver.Finding {
 	if err := d.cluster.Probe(ctx); err != nil {
-		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "clock",
-			Text: "the time of the brokers could not be read", Hint: err.Error()}
+		return finding(driver.SeverityUnknown, "clock", "the time of the brokers could not be read", err.Error())
 	}
 	off := time.Since(d.cluster.Now()).Round(time.Millisecond)
 	if off.Abs() > time.Second {
-		return driver.Finding{Severity: driver.SeverityWarning, Subject: "clock", Text: fmt.Sprintf("this machine's clock "+
-			"is %v ahead of the brokers'; delays go by theirs", off), Hint: "let NTP set both"}
+		return finding(driver.SeverityWarning, "clock", fmt.Sprintf("this machine's clock is %v ahead of the brokers'; "+
+			"delays go by theirs", off), "let NTP set both")
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "clock",
-		Text: "this machine and the brokers agree within a second"}
+	return finding(driver.SeverityOK, "clock", "this machine and the brokers agree within a second", "")
 }
 
 // demand is a setting that a topic must have, and what happens otherwise.
@@ -169,16 +168,16 @@ func (d diagnosis) topicFindings(ctx context.Context) (out []driver.Finding, err
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, driver.Finding{Severity: driver.SeverityOK, Subject: "topics",
-			Text: fmt.Sprintf("%d topics have safe settings", len(plain)+len(compact))})
+		out = append(out, finding(driver.SeverityOK, "topics", fmt.Sprintf("%d topics have safe settings",
+			len(plain)+len(compact)), ""))
 	}
 	return out, nil
 }
 
 func (d diagnosis) configFindings(c kadm.ResourceConfig, compact bool) (out []driver.Finding) {
 	if c.Err != nil {
-		return []driver.Finding{{Severity: driver.SeverityUnknown, Subject: c.Name,
-			Text: "its settings could not be read: " + c.Err.Error(), Hint: "allow DESCRIBE_CONFIGS on it"}}
+		return []driver.Finding{finding(driver.SeverityUnknown, c.Name, "its settings could not be read: "+c.Err.Error(),
+			"allow DESCRIBE_CONFIGS on it")}
 	}
 	have := map[string]string{}
 	for _, x := range c.Configs {
@@ -189,10 +188,9 @@ func (d diagnosis) configFindings(c kadm.ResourceConfig, compact bool) (out []dr
 		if !known || v == want.want || want.fine != nil && want.fine(v) {
 			continue
 		}
-		out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: c.Name,
-			Text: fmt.Sprintf("%s is %s: %s", want.setting, v, want.why),
-			Hint: fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s "+
-				"--add-config '%s=[%s]'", d.cluster.Settings.Brokers[0], c.Name, want.setting, want.want)})
+		out = append(out, finding(driver.SeverityError, c.Name, fmt.Sprintf("%s is %s: %s", want.setting, v, want.why),
+			fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s "+
+				"--add-config '%s=[%s]'", d.cluster.Settings.Brokers[0], c.Name, want.setting, want.want)))
 	}
 	return out
 }
@@ -201,8 +199,8 @@ func (d diagnosis) configFindings(c kadm.ResourceConfig, compact bool) (out []dr
 func (d diagnosis) partitionFindings(details kadm.TopicDetails) (out []driver.Finding) {
 	for _, t := range details.Sorted() {
 		if t.Err != nil {
-			out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: t.Topic,
-				Text: "it cannot be used: " + t.Err.Error(), Hint: "see whether somebody deleted it, and the ACLs"})
+			out = append(out, finding(driver.SeverityError, t.Topic, "it cannot be used: "+t.Err.Error(),
+				"see whether somebody deleted it, and the ACLs"))
 			continue
 		}
 		few := 0
@@ -212,28 +210,24 @@ func (d diagnosis) partitionFindings(details kadm.TopicDetails) (out []driver.Fi
 			}
 		}
 		if few > 0 {
-			out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: t.Topic,
-				Text: fmt.Sprintf("%d partitions have fewer than %d replicas", few, d.cluster.Settings.Replicas),
-				Hint: "add replicas with kafka-reassign-partitions.sh"})
+			out = append(out, finding(driver.SeverityError, t.Topic, fmt.Sprintf("%d partitions have fewer than %d replicas",
+				few, d.cluster.Settings.Replicas), "add replicas with kafka-reassign-partitions.sh"))
 		}
 	}
 	for _, name := range d.registry.TopicNames() {
 		n := len(details[d.cluster.MainTopic(name)].Partitions)
 		for _, g := range d.registry.GroupsOf(name) {
 			if had := len(details[d.cluster.RetryTopic(name, g)].Partitions); had > n {
-				out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: name,
-					Text: fmt.Sprintf("it has %d partitions, and its group %q was made for %d: what waits in the others is not seen",
-						n, g, had),
-					Hint: d.registry.WidenHint(name, had)})
+				out = append(out, finding(driver.SeverityError, name, fmt.Sprintf("it has %d partitions, and its group %q was "+
+					"made for %d: what waits in the others is not seen", n, g, had), d.registry.WidenHint(name, had)))
 			}
 		}
 	}
 	for _, t := range d.registry.AllKnown() {
 		if n := len(details[t.Main].Partitions); n > t.Partitions {
-			out = append(out, driver.Finding{Severity: driver.SeverityError, Subject: t.Name,
-				Text: fmt.Sprintf("it had %d partitions and has %d now: the order of keys is broken across that moment",
-					t.Partitions, n),
-				Hint: "restart the programs that use it, and add partitions to its retry topics too"})
+			out = append(out, finding(driver.SeverityError, t.Name, fmt.Sprintf("it had %d partitions and has %d now: the "+
+				"order of keys is broken across that moment", t.Partitions, n),
+				"restart the programs that use it, and add partitions to its retry topics too"))
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
@@ -111,11 +112,10 @@ func (d *Driver) DeleteTopic(ctx context.Context, topic string) error {
 	if err := d.registry.Put(ctx, registry.TopicKey(topic), nil); err != nil {
 		return err
 	}
-	if t.Dead != nil {
-		t.Dead.Close()
-	}
-	if t.Invalid != nil {
-		t.Invalid.Close()
+	for _, x := range []*compacted.Index{t.Dead, t.Invalid} {
+		if x != nil {
+			x.Close()
+		}
 	}
 	d.registry.ForgetTopic(topic)
 	return d.tables.DeleteTopics(ctx, d.cluster.MainTopic(topic), d.cluster.DeadTopic(topic),
@@ -130,14 +130,21 @@ func (d *Driver) EnsureGroup(ctx context.Context, topic, group string, o driver.
 	if err := o.Check(d.caps); err != nil {
 		return err
 	}
+	_, err := d.ensureGroup(ctx, topic, group, o)
+	return err
+}
+
+// ensureGroup makes a group, and its topic, where they do not exist.
+func (d *Driver) ensureGroup(ctx context.Context, topic, group string,
+	o driver.GroupOptions) (*registry.TopicState, error) {
 	if err := d.registry.MayStart(ctx, topic, group, o.Start); err != nil {
-		return err
+		return nil, err
 	}
 	t, err := d.registry.Ensure(ctx, topic, registry.TopicRow{Implicit: true})
-	if err != nil {
-		return err
+	if err == nil {
+		err = d.registry.EnsureGroup(ctx, t, group, registry.GroupRow{Order: o.Order, Fixed: true}, o.Start)
 	}
-	return d.registry.EnsureGroup(ctx, t, group, registry.GroupRow{Order: o.Order, Fixed: true}, o.Start)
+	return t, err
 }
 
 // DeleteGroup removes a group with what it has not settled.

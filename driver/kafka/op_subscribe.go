@@ -5,7 +5,6 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
-	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
 // Subscribe joins one group of one topic, and creates either if it does not exist.
@@ -14,18 +13,11 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if err != nil {
 		return nil, err
 	}
-	if err := d.registry.MayStart(ctx, o.Topic, o.Group, o.Start); err != nil {
-		return nil, err
+	t, err := d.ensureGroup(ctx, o.Topic, o.Group, driver.GroupOptions{Order: o.Order, Start: o.Start})
+	if err == nil {
+		err = d.registry.CheckWidth(ctx, t, o.Group)
 	}
-	t, err := d.registry.Ensure(ctx, o.Topic, registry.TopicRow{Implicit: true})
 	if err != nil {
-		return nil, err
-	}
-	if err := d.registry.EnsureGroup(ctx, t, o.Group, registry.GroupRow{Order: o.Order, Fixed: true},
-		o.Start); err != nil {
-		return nil, err
-	}
-	if err := d.registry.CheckWidth(ctx, t, o.Group); err != nil {
 		return nil, err
 	}
 	if _, err := d.delays.Existing(ctx); err != nil { // whoever consumes also fires

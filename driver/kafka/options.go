@@ -75,8 +75,7 @@ func (o Options) settings() cluster.Settings {
 		InternalPartitions: positive(o.InternalPartitions, DefaultInternalPartitions), Replicas: o.Replicas,
 		MaxBody:  positive(o.MaxBody, DefaultMaxBody),
 		ClientID: cmp.Or(o.ClientID, "ferry"), TLS: o.TLS, SASL: o.SASL, Rack: o.Rack, Dial: o.Dial,
-		Session:      positive(o.Session, DefaultSession),
-		Transactions: o.Transactions, RejectForeign: o.RejectForeign}
+		Session: positive(o.Session, DefaultSession), Transactions: o.Transactions, RejectForeign: o.RejectForeign}
 }
 
 // positive is a number, or what it defaults to.

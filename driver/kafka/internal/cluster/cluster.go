@@ -90,6 +90,14 @@ func (d *Cluster) NewClient(more ...kgo.Opt) (*kgo.Client, error) {
 	return cl, nil
 }
 
+// GroupOptions are those of a member of a group that reads a topic, and never skips what is unread.
+func (d *Cluster) GroupOptions(group, topic string) []kgo.Opt {
+	return []kgo.Opt{kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(), kgo.SessionTimeout(d.Settings.Session),
+		kgo.HeartbeatInterval(d.Settings.Heartbeat()), kgo.RebalanceTimeout(Rebalance), kgo.FetchMaxWait(2 * FetchWait),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}
+}
+
 // ClientOptions are those of every client, with some more.
 func (d *Cluster) ClientOptions(more ...kgo.Opt) []kgo.Opt {
 	versions := kversion.Stable()
@@ -163,8 +171,7 @@ func CompactedSettings() map[string]*string {
 // LogSettings are the settings of a topic with messages, or other records, of a size: nothing ends by itself.
 func LogSettings(maxBody int) map[string]*string {
 	return map[string]*string{"cleanup.policy": Text("delete"), "retention.ms": Text("-1"), "retention.bytes": Text("-1"),
-		"message.timestamp.type": Text("LogAppendTime"),
-		"max.message.bytes":      Text(strconv.Itoa(maxBody + 200<<10))}
+		"message.timestamp.type": Text("LogAppendTime"), "max.message.bytes": Text(strconv.Itoa(maxBody + 200<<10))}
 }
 
 // Task runs something that Close waits for. It reports false when the driver is closed.

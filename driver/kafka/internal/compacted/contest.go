@@ -257,18 +257,7 @@ func (t *Table) replaceAll(ctx context.Context, by time.Time, xs []*Contender) {
 
 // storeMade stores what is made of rows.
 func (t *Table) storeMade(ctx context.Context, xs []*Contender) {
-	var records []*kgo.Record
-	var of []*Contender
-	for _, x := range xs {
-		for _, r := range x.made {
-			records, of = append(records, r), append(of, x)
-		}
-	}
-	for i, err := range t.d.cluster.ProduceEach(ctx, records) {
-		if err != nil {
-			of[i].Err = errors.Join(of[i].Err, err)
-		}
-	}
+	storeEach(ctx, xs, func(x *Contender) []*kgo.Record { return x.made }, t.d.cluster.ProduceEach)
 	for _, x := range xs {
 		switch {
 		case errors.Is(x.Err, driver.ErrUnknown):
@@ -281,17 +270,24 @@ func (t *Table) storeMade(ctx context.Context, xs []*Contender) {
 
 // storeEnds stores what ends rows, and waits until it is in the table.
 func (t *Table) storeEnds(ctx context.Context, xs []*Contender) {
+	storeEach(ctx, xs, func(x *Contender) []*kgo.Record { return x.ends }, t.putEach)
+	for _, x := range xs {
+		x.over = x.Err != nil
+	}
+}
+
+// storeEach stores records of contenders together, and tells each what became of its own.
+func storeEach(ctx context.Context, xs []*Contender, which func(*Contender) []*kgo.Record,
+	store func(context.Context, []*kgo.Record) []error) {
 	var records []*kgo.Record
 	var of []*Contender
 	for _, x := range xs {
-		for _, r := range x.ends {
+		for _, r := range which(x) {
 			records, of = append(records, r), append(of, x)
 		}
 	}
-	for i, err := range t.putEach(ctx, records) {
-		if err != nil {
-			of[i].end(errors.Join(of[i].Err, err))
-		}
+	for i, err := range store(ctx, records) {
+		of[i].Err = errors.Join(of[i].Err, err)
 	}
 }
 

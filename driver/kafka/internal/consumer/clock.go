@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"container/heap"
 	"context"
 	"time"
 
@@ -36,8 +35,9 @@ func (m *member) keepTime(ctx context.Context) {
 func (m *member) ringDue(now time.Time) {
 	m.mu.Lock()
 	var expired, suspects []*Item
-	for len(m.alarms) > 0 && !m.alarms[0].at.After(now) {
-		a := heap.Pop(&m.alarms).(alarm)
+	for m.alarms.Next() <= now.Sub(m.began) {
+		a := m.alarms.Top()
+		m.alarms.RemoveAt(0)
 		switch it := a.it; {
 		case a.s != nil:
 			suspects = append(suspects, m.endLeases(a.s, now)...)

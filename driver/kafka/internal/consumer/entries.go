@@ -113,8 +113,7 @@ func (v *view) Entries(match func(*Item) bool) (out []Found) {
 
 func (it *Item) entry(group string) driver.Entry {
 	e := driver.Entry{Message: it.Msg.Clone(), Ref: it.Ref, Group: group, State: it.EntryState(), Attempt: it.attempts + 1,
-		Deliveries: it.lost + 1,
-		ExpiresAt:  it.expires(), History: slices.Clone(it.history)}
+		Deliveries: it.lost + 1, ExpiresAt: it.expires(), History: slices.Clone(it.history)}
 	if it.state == waiting {
 		e.DueAt = it.due
 	}

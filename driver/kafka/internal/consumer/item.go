@@ -1,10 +1,10 @@
 package consumer
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/container"
 	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
@@ -84,34 +84,19 @@ func (it *Item) expired(now time.Time) bool {
 
 // alarm is something that happens to an item at a time, unless it changed before.
 type alarm struct {
-	at time.Time
 	it *Item
 	s  *subscription // whose first lease ends; nil: due or expiry
 }
 
-type alarmHeap []alarm
-
-func (h alarmHeap) Len() int { return len(h) }
-
-func (h alarmHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-
-func (h alarmHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *alarmHeap) Push(x any) { *h = append(*h, x.(alarm)) }
-
-// Pop implements heap.Interface.
-func (h *alarmHeap) Pop() any {
-	old := *h
-	a := old[len(old)-1]
-	old[len(old)-1] = alarm{}
-	*h = old[:len(old)-1]
-	return a
+// newAlarms are by time, since the queue was made: what the wall clock does changes nothing.
+func newAlarms() container.Heap[time.Duration, alarm] {
+	return container.NewHeap[time.Duration](func(alarm, int32) {})
 }
 
 func (q *queue) alarm(at time.Time, it *Item, s *subscription) {
-	heap.Push(&q.alarms, alarm{at, it, s})
-	if q.alarms[0].at.Equal(at) {
+	in := at.Sub(q.began)
+	if in < q.alarms.Next() {
 		q.ring.Give()
 	}
+	q.alarms.Push(in, 0, alarm{it, s})
 }

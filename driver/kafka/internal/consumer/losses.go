@@ -122,8 +122,7 @@ func (s *subscription) heard(d *driver.Delivery, now time.Time) *kgo.Record {
 
 func (c *claim) notice() *kgo.Record {
 	return &kgo.Record{Topic: c.p.m.retryName, Partition: c.p.id, Key: []byte(retrylog.NoticePrefix + c.String()),
-		Value:   []byte(c.logKey),
-		Headers: []kgo.RecordHeader{record.State{Insert: true, Offset: -1}.Header()}}
+		Value: []byte(c.logKey), Headers: []kgo.RecordHeader{record.State{Insert: true, Offset: -1}.Header()}}
 }
 
 // tell stores notices, and waits a while for it. They are on their way all the same when it was not long enough.

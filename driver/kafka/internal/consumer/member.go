@@ -76,18 +76,13 @@ func (d *Groups) newMember(t *registry.TopicState, group string, order driver.Or
 func (m *member) join() error {
 	m.d.tables.Acquaint(m.retryName)
 	var err error
-	m.cl, err = m.d.cluster.NewClient(
-		kgo.ConsumerGroup(m.d.cluster.GroupID(m.topic.Name, m.group)), kgo.ConsumeTopics(m.mainName), kgo.DisableAutoCommit(),
-		kgo.Balancers(newBalancer(m.keeps)), kgo.BlockRebalanceOnPoll(),
-		// never skip what is unread
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.SessionTimeout(m.d.cluster.Settings.Session), kgo.HeartbeatInterval(m.d.cluster.Settings.Heartbeat()),
+	m.cl, err = m.d.cluster.NewClient(append(
+		m.d.cluster.GroupOptions(m.d.cluster.GroupID(m.topic.Name, m.group), m.mainName),
+		kgo.Balancers(newBalancer(m.keeps)),
 		// the next coordinator begins with a session for everybody; whether our partitions are ours, vouched decides
-		kgo.RetryTimeout(cluster.StorePatience), kgo.RebalanceTimeout(cluster.Rebalance),
-		kgo.MetadataMaxAge(cluster.LookEvery), kgo.FetchMaxWait(2*cluster.FetchWait),
-		kgo.FetchMaxBytes(16<<20),
-		kgo.AdjustFetchOffsetsFn(m.assign),
-		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoke), kgo.OnPartitionsLost(m.lose))
+		kgo.RetryTimeout(cluster.StorePatience), kgo.MetadataMaxAge(cluster.LookEvery), kgo.FetchMaxBytes(16<<20),
+		kgo.AdjustFetchOffsetsFn(m.assign), kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoke),
+		kgo.OnPartitionsLost(m.lose))...)
 	if err != nil {
 		return err
 	}

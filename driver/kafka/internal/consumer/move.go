@@ -30,8 +30,7 @@ func (d *Groups) Inserted(t *registry.TopicState, group string, msg *driver.Mess
 	s record.State) *kgo.Record {
 	s.Insert, s.Loose, s.Tail, s.Cause, s.Offset, s.Order = true, true, true, driver.CauseReplay, -1, 1<<62
 	r := &kgo.Record{Topic: d.cluster.RetryTopic(t.Name, group), Partition: d.registry.PartitionFor(t, msg.Key),
-		Key: []byte(key), Value: envelope.Append(nil, msg),
-		Headers: []kgo.RecordHeader{s.Header()}}
+		Key: []byte(key), Value: envelope.Append(nil, msg), Headers: []kgo.RecordHeader{s.Header()}}
 	if msg.Key == "" && s.Ref.Sub == 0 {
 		r.Partition = s.Ref.Partition
 	}
@@ -107,8 +106,7 @@ func (m executor) reschedule(ctx context.Context, p *partition, c Command, edit 
 // rekey moves an item to the partition of its new key: stored there first, then ended here.
 func (m executor) rekey(ctx context.Context, it *Item, old *driver.Message, after time.Duration) error {
 	r := m.d.Inserted(m.topic, m.group, it.Msg, fmt.Sprintf("k/%s/%s", it.Msg.ID, it.Ref),
-		record.State{After: after, Ref: it.Ref,
-			Attempts: it.attempts, Lost: it.lost, Once: it.once, Rounds: it.rounds,
+		record.State{After: after, Ref: it.Ref, Attempts: it.attempts, Lost: it.lost, Once: it.once, Rounds: it.rounds,
 			History: envelope.AppendHistory(nil, it.history...)})
 	m.mu.Lock()
 	end := m.endOf(it)

@@ -50,6 +50,5 @@ func (m *member) deadRecord(it *Item, last driver.Failure, instance string) *kgo
 	dl.Bury(last)
 	return &kgo.Record{Topic: m.d.cluster.DeadTopic(m.topic.Name),
 		Partition: record.PartitionOf(record.DeadName(m.group, it.Msg.ID), m.d.cluster.Settings.InternalPartitions),
-		Key:       []byte(record.DeadKey(m.group, it.Msg.ID, it.rounds)),
-		Value:     envelope.AppendDeadLetter(nil, dl)}
+		Key:       []byte(record.DeadKey(m.group, it.Msg.ID, it.rounds)), Value: envelope.AppendDeadLetter(nil, dl)}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/internal/container"
 	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
@@ -17,7 +18,8 @@ type queue struct {
 	order                         driver.Order
 	scheduled                     scheduler.Queue[Item] // what is ready, waits in strict order, or is claimed
 	run                           []*Item               // scratch of take
-	alarms                        alarmHeap
+	began                         time.Time
+	alarms                        container.Heap[time.Duration, alarm] // by time since began
 	places                        uint64
 	claims                        uint64
 	items                         int
@@ -31,7 +33,7 @@ type queue struct {
 }
 
 func newQueue(order driver.Order) *queue {
-	q := &queue{order: order, wake: make(chan struct{}), ring: cluster.NewSignal()}
+	q := &queue{order: order, began: time.Now(), alarms: newAlarms(), wake: make(chan struct{}), ring: cluster.NewSignal()}
 	q.scheduled = scheduler.New[Item](q.wakeAll)
 	return q
 }
@@ -275,8 +277,5 @@ func (q *queue) remove(it *Item) {
 
 // next is when the first alarm rings.
 func (q *queue) next() (time.Time, bool) {
-	if len(q.alarms) == 0 {
-		return time.Time{}, false
-	}
-	return q.alarms[0].at, true
+	return q.began.Add(q.alarms.Next()), q.alarms.Len() > 0
 }

@@ -221,8 +221,7 @@ func (it *Item) retryKey() string {
 // now is what is stored of an item as it is.
 func (it *Item) now() record.State {
 	return record.State{Attempts: it.attempts, Lost: it.lost, Once: it.once, Begun: it.begun(), Silent: it.silent(),
-		Cause: it.cause, Loose: it.loose, Tail: it.Tail,
-		History: envelope.AppendHistory(nil, it.history...)}
+		Cause: it.cause, Loose: it.loose, Tail: it.Tail, History: envelope.AppendHistory(nil, it.history...)}
 }
 
 // retryRecord is the state of an item as the retry log keeps it.
@@ -233,6 +232,5 @@ func (m *member) retryRecord(it *Item, s record.State) *kgo.Record {
 		s.Order, s.Among = it.p.done.Next, 0
 	}
 	return &kgo.Record{Topic: m.retryName, Partition: it.p.id, Key: []byte(it.retryKey()),
-		Value:   envelope.Append(nil, it.Msg),
-		Headers: []kgo.RecordHeader{s.Header()}}
+		Value: envelope.Append(nil, it.Msg), Headers: []kgo.RecordHeader{s.Header()}}
 }

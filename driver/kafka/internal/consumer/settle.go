@@ -195,8 +195,7 @@ func (w *settling) overtaken() error {
 		return cluster.ErrLost("the partition went to another consumer") // nothing was sent
 	}
 	return driver.NewError(driver.ErrUnknown, "the partition went to another consumer while the outcome was stored, or "+
-		"an earlier message of its key could not be settled",
-		"the message is delivered again if it came too late", nil)
+		"an earlier message of its key could not be settled", "the message is delivered again if it came too late", nil)
 }
 
 // reserve keeps the claim of a settlement, so that the lease cannot end meanwhile. In strict order the held

@@ -212,8 +212,7 @@ func (s *subscription) deliver(c *claim, claimed time.Time) *driver.Delivery {
 		h.msg = *it.Msg.Clone()
 	}
 	h.Delivery = driver.Delivery{Message: &h.msg, Group: s.o.Group, Ref: it.Ref, Attempt: it.attempts + 1,
-		Deliveries: it.lost + 1, Cause: it.cause,
-		ClaimedAt: claimed.UTC(), LeaseUntil: c.until, Token: c}
+		Deliveries: it.lost + 1, Cause: it.cause, ClaimedAt: claimed.UTC(), LeaseUntil: c.until, Token: c}
 	c.delivery = &h.Delivery
 	return c.delivery
 }

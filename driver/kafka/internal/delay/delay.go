@@ -89,11 +89,10 @@ type Delayed struct {
 	due time.Time // by the brokers' clock; zero: held
 	// entered is when it came into the tiers, by the brokers' clock.
 	entered time.Time
-	// In a tier: where it is, when it may leave it, and when its timer rings.
+	// In a tier: where it is, and when it may leave it.
 	p      *tierPartition
 	offset int64
 	leave  time.Time
-	at     time.Time
 }
 
 // readLater turns a record of a tier, or of the held, into a message.

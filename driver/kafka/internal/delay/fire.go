@@ -1,7 +1,6 @@
 package delay
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"time"
@@ -107,19 +106,24 @@ func (w *firer) leaving(now time.Time) (moving []*Delayed, resumed []int32) {
 
 // wind sets the timer of a message, unless there are too many.
 func (w *firer) wind(x *Delayed) bool {
-	if len(w.timers) >= maxTimers || len(w.timers) > 0 && w.bytes+x.size() > maxTimersBytes {
+	if n := w.timers.Len(); n >= maxTimers || n > 0 && w.bytes+x.size() > maxTimersBytes {
 		return false
 	}
-	x.at = x.due
-	w.bytes += x.size()
-	heap.Push(&w.timers, x)
+	w.set(x, x.due.UnixNano())
 	return true
+}
+
+// set lets a message ring at a time.
+func (w *firer) set(x *Delayed, at int64) {
+	w.bytes += x.size()
+	w.timers.Push(at, 0, x)
 }
 
 // ringing takes what is due out of the timers, as far as it is known whether it was moved or deleted.
 func (w *firer) ringing(now time.Time) (due []*Delayed) {
-	for len(w.timers) > 0 && !w.timers[0].at.After(now) && !w.blind(w.timers[0]) && len(due) < fireBatch {
-		x := heap.Pop(&w.timers).(*Delayed)
+	for w.timers.Next() <= now.UnixNano() && !w.blind(w.timers.Top()) && len(due) < fireBatch {
+		x := w.timers.Top()
+		w.timers.RemoveAt(0)
 		w.bytes -= x.size()
 		if !x.p.lost {
 			due = append(due, x)
@@ -132,12 +136,9 @@ func (w *firer) ringing(now time.Time) (due []*Delayed) {
 func (w *firer) retry(x *Delayed, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if x.p.lost {
-		return
+	if !x.p.lost {
+		w.set(x, at.UnixNano())
 	}
-	x.at = at
-	w.bytes += x.size()
-	heap.Push(&w.timers, x)
 }
 
 // idle is how long nothing leaves a tier or rings.
@@ -145,7 +146,7 @@ func (w *firer) idle(now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wait := time.Minute
-	full := len(w.timers) >= maxTimers || w.bytes >= maxTimersBytes
+	full := w.timers.Len() >= maxTimers || w.bytes >= maxTimersBytes
 	for _, p := range w.parts {
 		if len(p.queue) > 0 && !full && !p.spread(p.queue[0]) {
 			wait = min(wait, p.queue[0].leave.Sub(now))
@@ -153,10 +154,10 @@ func (w *firer) idle(now time.Time) time.Duration {
 	}
 	switch looking := w.lookAhead(now); {
 	case looking: // whoever looks tells when it is done
-	case len(w.timers) > 0 && w.blind(w.timers[0]):
-		wait = min(wait, w.timers[0].due.Sub(now)-sealed/2+time.Millisecond)
-	case len(w.timers) > 0:
-		wait = min(wait, w.timers[0].at.Sub(now))
+	case w.timers.Len() > 0 && w.blind(w.timers.Top()):
+		wait = min(wait, w.timers.Top().due.Sub(now)-sealed/2+time.Millisecond)
+	case w.timers.Len() > 0:
+		wait = min(wait, time.Duration(w.timers.Next()-now.UnixNano()))
 	}
 	return wait
 }

@@ -209,7 +209,7 @@ func (w *firer) blind(x *Delayed) bool { return w.synced.Before(x.due.Add(-seale
 // lookAhead asks for the marks a while before the next message needs them, and reports whether it did: nobody who is
 // due waits for them then.
 func (w *firer) lookAhead(now time.Time) bool {
-	if len(w.timers) == 0 || !w.blind(w.timers[0]) || w.timers[0].due.Sub(now) >= sealed/2 {
+	if w.timers.Len() == 0 || !w.blind(w.timers.Top()) || w.timers.Top().due.Sub(now) >= sealed/2 {
 		return false
 	}
 	w.look.Give()

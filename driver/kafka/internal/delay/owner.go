@@ -1,7 +1,6 @@
 package delay
 
 import (
-	"container/heap"
 	"context"
 	"maps"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
+	"github.com/ferrymq/ferry/internal/container"
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
@@ -28,10 +28,10 @@ type firer struct {
 
 	mu     sync.Mutex
 	parts  map[int32]*tierPartition
-	timers timerHeap
-	bytes  int           // of timers
-	synced time.Time     // all marks from before this time are known
-	firing chan struct{} // closed when the round that began last is over
+	timers container.Heap[int64, *Delayed] // see newTimers
+	bytes  int                             // of timers
+	synced time.Time                       // all marks from before this time are known
+	firing chan struct{}                   // closed when the round that began last is over
 	ring   cluster.Signal
 	look   cluster.Signal // asks for marks
 	// when the last question was sent that the coordinator has answered; only for the one that runs rounds
@@ -133,25 +133,19 @@ func (d *Delays) newFirer(ctx context.Context) (*firer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &firer{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, ring: cluster.NewSignal(),
-		look: cluster.NewSignal()}
+	w := &firer{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, timers: newTimers(),
+		ring: cluster.NewSignal(), look: cluster.NewSignal()}
 	w.followHeld()
 	if err := w.heldRows.Sync(ctx); err != nil {
 		w.heldRows.Close()
 		return nil, err
 	}
 	name := d.cluster.DelayTopic()
-	w.cl, err = d.cluster.NewClient(kgo.ConsumerGroup(name), kgo.ConsumeTopics(name),
-		kgo.DisableAutoCommit(),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
-		kgo.SessionTimeout(d.cluster.Settings.Session),
-		kgo.HeartbeatInterval(d.cluster.Settings.Heartbeat()), kgo.RebalanceTimeout(cluster.Rebalance),
-		kgo.FetchMaxWait(2*cluster.FetchWait), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10),
-		kgo.MaxConcurrentFetches(2),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.AdjustFetchOffsetsFn(w.assign),
+	w.cl, err = d.cluster.NewClient(append(d.cluster.GroupOptions(name, name),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(256<<10),
+		kgo.MaxConcurrentFetches(2), kgo.AdjustFetchOffsetsFn(w.assign),
 		// of what is lost the commit is refused if we are no member
-		kgo.OnPartitionsAssigned(w.assigned), kgo.OnPartitionsRevoked(w.revoke), kgo.OnPartitionsLost(w.revoke))
+		kgo.OnPartitionsAssigned(w.assigned), kgo.OnPartitionsRevoked(w.revoke), kgo.OnPartitionsLost(w.revoke))...)
 	if err != nil {
 		w.heldRows.Close()
 		return nil, err
@@ -269,10 +263,11 @@ func (w *firer) forget(ids []int32) (forgotten []*tierPartition) {
 
 // forgetLost removes the timers of partitions that are lost.
 func (w *firer) forgetLost() {
-	w.timers = slices.DeleteFunc(w.timers, func(x *Delayed) bool { return x.p.lost })
-	w.bytes = 0
-	for _, x := range w.timers {
-		w.bytes += x.size()
+	all := w.timers
+	w.timers, w.bytes = newTimers(), 0
+	for ; all.Len() > 0; all.RemoveAt(0) {
+		if x := all.Top(); !x.p.lost {
+			w.set(x, all.Next())
+		}
 	}
-	heap.Init(&w.timers)
 }

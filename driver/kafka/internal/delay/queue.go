@@ -8,6 +8,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
+	"github.com/ferrymq/ferry/internal/container"
 )
 
 // tierPartition is one that this process owns.
@@ -43,24 +44,9 @@ const (
 	sweepEvery     = 10 * time.Second
 )
 
-type timerHeap []*Delayed
-
-func (h timerHeap) Len() int { return len(h) }
-
-func (h timerHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-
-func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *timerHeap) Push(x any) { *h = append(*h, x.(*Delayed)) }
-
-// Pop implements heap.Interface.
-func (h *timerHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return x
+// newTimers are messages by when they ring, by the brokers' clock.
+func newTimers() container.Heap[int64, *Delayed] {
+	return container.NewHeap[int64](func(*Delayed, int32) {})
 }
 
 // poll feeds the queues, and stops fetching for those that are full.

@@ -19,8 +19,7 @@ func DeadEntry(topic string, r *kgo.Record) (driver.Entry, bool) {
 	}
 	dl.Message.Topic = topic
 	return driver.Entry{Message: dl.Message, Ref: dl.Origin.Ref, Group: dl.Origin.Group, State: driver.StateDead,
-		Attempt:    dl.Attempts + 1,
-		Deliveries: dl.Deliveries, History: dl.History, Dead: dl}, true
+		Attempt: dl.Attempts + 1, Deliveries: dl.Deliveries, History: dl.History, Dead: dl}, true
 }
 
 // InvalidEntry is a broken record as operators see it.

@@ -285,8 +285,7 @@ func (d *Registry) EnsureGroup(ctx context.Context, t *TopicState, group string,
 		return nil
 	case have.Fixed:
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is %s, not %s", group, t.Name,
-			have.Order, row.Order),
-			"use the order that its first member chose, or another group", nil)
+			have.Order, row.Order), "use the order that its first member chose, or another group", nil)
 	}
 	have.Order, have.Fixed = row.Order, true
 	return d.Put(ctx, GroupKey(t.Name, group), have)
