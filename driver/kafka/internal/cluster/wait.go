@@ -44,3 +44,30 @@ func (s Signal) Give() {
 	default:
 	}
 }
+
+// Each does something whenever the signal was given, until ctx ends.
+func (s Signal) Each(ctx context.Context, do func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s:
+			do()
+		}
+	}
+}
+
+// Rounds does something until ctx ends: again after as long as it says, or when the signal is given.
+func (s Signal) Rounds(ctx context.Context, round func() time.Duration) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(max(0, round()))
+		select {
+		case <-ctx.Done():
+			return
+		case <-s:
+		case <-timer.C:
+		}
+	}
+}

@@ -10,25 +10,15 @@ import (
 
 // keepTime rings the alarms of a member until it ends.
 func (m *member) keepTime(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
+	m.ring.Rounds(ctx, func() time.Duration {
 		m.ringDue(time.Now())
 		m.mu.Lock()
-		at, ok := m.next()
-		m.mu.Unlock()
-		wait := time.Hour
-		if ok {
-			wait = max(0, time.Until(at))
+		defer m.mu.Unlock()
+		if m.alarms.Len() == 0 {
+			return time.Hour
 		}
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.ring:
-		case <-timer.C:
-		}
-	}
+		return time.Until(m.began.Add(m.alarms.Next()))
+	})
 }
 
 // ringDue does what time has brought: due items, lost leases, expiry.

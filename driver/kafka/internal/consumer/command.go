@@ -70,17 +70,12 @@ func (p *partition) commanded(r *kgo.Record) {
 
 // obey applies commands one after the other until the member leaves.
 func (m executor) obey(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.commanded:
-		}
+	m.commanded.Each(ctx, func() {
 		for ctx.Err() == nil {
 			m.mu.Lock()
 			if len(m.commands) == 0 {
 				m.mu.Unlock()
-				break
+				return
 			}
 			a := m.commands[0]
 			m.commands = m.commands[1:]
@@ -90,7 +85,7 @@ func (m executor) obey(ctx context.Context) {
 				m.executor.answer(ctx, a)
 			}
 		}
-	}
+	})
 }
 
 func (m executor) answer(ctx context.Context, a queuedCommand) {

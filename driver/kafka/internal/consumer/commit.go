@@ -55,7 +55,11 @@ func (m *member) commitLast(ctx context.Context, ps []*partition) {
 	for {
 		err := m.commit(ctx, ps...)
 		if err == nil {
-			m.part(ps)
+			m.mu.Lock()
+			for _, p := range ps {
+				p.leftInOrder = true // the next owner knows that nothing of it was lost
+			}
+			m.mu.Unlock()
 		}
 		if err == nil || cluster.IsKafka(err, kerr.UnknownMemberID) || cluster.Pause(ctx, cluster.FetchWait/5) != nil {
 			return
@@ -63,15 +67,6 @@ func (m *member) commitLast(ctx context.Context, ps []*partition) {
 		if m.cl != nil {
 			m.NoteGeneration(m.cl)
 		}
-	}
-}
-
-// part notes that the last word about partitions is committed: the next owner knows that nothing of them was lost.
-func (m *member) part(ps []*partition) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, p := range ps {
-		p.leftInOrder = true
 	}
 }
 

@@ -274,8 +274,3 @@ func (q *queue) remove(it *Item) {
 	q.scheduled.Remove(&it.Node)
 	it.p.forget(it)
 }
-
-// next is when the first alarm rings.
-func (q *queue) next() (time.Time, bool) {
-	return q.began.Add(q.alarms.Next()), q.alarms.Len() > 0
-}

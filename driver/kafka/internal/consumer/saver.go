@@ -44,14 +44,7 @@ func (m saver) divertFollowers(it *Item) {
 
 // keepSaving stores items in the retry log that need not wait for it, until the member leaves.
 func (m saver) keepSaving(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.saving:
-			m.saver.saveSuspects(ctx)
-		}
-	}
+	m.saving.Each(ctx, func() { m.saver.saveSuspects(ctx) })
 }
 
 // saveSuspects stores what the crash of an earlier owner cost, and what is parked.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -28,7 +27,6 @@ type subscription struct {
 	// drained says that nothing is received any more; what is held stays.
 	drained bool
 	done    chan struct{}
-	once    sync.Once
 }
 
 var _ driver.Subscription = (*subscription)(nil)
@@ -267,7 +265,7 @@ func (s *subscription) giveUp() {
 		return
 	}
 	s.closed = true
-	s.once.Do(func() { close(s.done) })
+	close(s.done)
 	for it := range s.holder.All() {
 		if c := it.claimed; c.settling == nil {
 			s.m.takeBack(c, driver.CauseReleased)

@@ -18,17 +18,7 @@ const fireBatch = 1000
 
 // run moves what may leave its tier, and fires what is due, until the driver ends.
 func (w *firer) run(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		timer.Reset(max(0, w.round(ctx)))
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.ring:
-		case <-timer.C:
-		}
-	}
+	w.ring.Rounds(ctx, func() time.Duration { return w.round(ctx) })
 }
 
 // vouched reports whether what we own is surely still ours. A process that was stopped for longer than its session has

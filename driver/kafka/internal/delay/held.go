@@ -83,15 +83,6 @@ func (w *firer) change(ctx context.Context, x *Delayed, stamp int64, change comp
 	return err
 }
 
-// mayChange refuses to move or delete what is about to fire.
-func (w *firer) mayChange(x *Delayed) error {
-	if !x.S.Hold && x.due.Sub(w.d.cluster.Now()) < 2*sealed {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is about to be due", x.M.ID),
-			"wait until it is ready", nil)
-	}
-	return nil
-}
-
 // voidAll ends what is delayed for a topic now. What is published later has a later time.
 func (w *firer) voidAll(ctx context.Context, topic string) error {
 	if err := cluster.Pause(ctx, 2*time.Millisecond); err != nil { // times are cut to milliseconds
@@ -218,22 +209,15 @@ func (w *firer) lookAhead(now time.Time) bool {
 
 // readMarks learns which messages were moved or deleted, whenever it is asked, until the driver ends.
 func (w *firer) readMarks(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.look:
-		}
+	w.look.Each(ctx, func() {
 		now := w.d.cluster.Now()
 		if err := w.heldRows.Sync(ctx); err != nil {
-			if cluster.Pause(ctx, cluster.FetchWait) != nil {
-				return
-			}
+			_ = cluster.Pause(ctx, cluster.FetchWait)
 		} else {
 			w.mu.Lock()
 			w.synced = now
 			w.mu.Unlock()
 		}
 		w.ring.Give() // after an error it is asked again
-	}
+	})
 }

@@ -2,6 +2,7 @@ package delay
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -158,11 +159,12 @@ const countedOnce = 100_000
 // Change changes what is delayed or held, unless it is about to fire.
 func (d *Delays) Change(ctx context.Context, x *Delayed, stamp int64, change compacted.Replacement) error {
 	w, err := d.Start(ctx)
-	if err == nil {
-		err = w.mayChange(x)
-	}
 	if err != nil {
 		return err
+	}
+	if !x.S.Hold && x.due.Sub(d.cluster.Now()) < 2*sealed {
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is about to be due", x.M.ID),
+			"wait until it is ready", nil)
 	}
 	return w.change(ctx, x, stamp, change)
 }

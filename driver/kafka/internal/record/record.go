@@ -79,19 +79,14 @@ func (s State) Header() kgo.RecordHeader {
 }
 
 // StateOf reads the state of a record, and reports whether it has one.
-func StateOf(r *kgo.Record) (State, bool) {
+func StateOf(r *kgo.Record) (s State, ok bool) {
 	for _, h := range r.Headers {
 		if h.Key == stateHeader {
-			return readState(h.Value)
+			err := json.Unmarshal(h.Value, &s)
+			return s, err == nil
 		}
 	}
-	return State{}, false
-}
-
-func readState(data []byte) (State, bool) {
-	var s State
-	err := json.Unmarshal(data, &s)
-	return s, err == nil
+	return s, false
 }
 
 // ToRecord writes a message as a record that any Kafka client can read. The message is not retained.

@@ -20,17 +20,21 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
 // TopicNames lists the topics in order.
-func (d *Registry) TopicNames() []string {
-	names := map[string]bool{}
+func (d *Registry) TopicNames() []string { return d.named(TopicKey("")) }
+
+// GroupsOf lists the groups of a topic in order of their names.
+func (d *Registry) GroupsOf(topic string) []string { return d.named(GroupKey(topic, "")) }
+
+// named lists what follows the beginning of keys of rows, in order.
+func (d *Registry) named(prefix string) (names []string) {
 	for _, r := range d.Meta.All() {
-		if name, ok := strings.CutPrefix(string(r.Key), "t/"); ok {
-			names[name] = true
+		if name, ok := strings.CutPrefix(string(r.Key), prefix); ok {
+			names = append(names, name)
 		}
 	}
-	return sortedKeys(names)
+	slices.Sort(names)
+	return names
 }
 
 // Registry is which topics and groups there are, and how they are configured: the rows of the meta topic.
@@ -145,18 +149,6 @@ func (d *Registry) Paused(topic, group string) bool {
 	d.Row(TopicKey(topic), &t)
 	d.Row(GroupKey(topic, group), &g)
 	return t.Paused || g.Paused
-}
-
-// GroupsOf lists the groups of a topic in order of their names.
-func (d *Registry) GroupsOf(topic string) []string {
-	var names []string
-	for _, r := range d.Meta.All() {
-		if g, ok := strings.CutPrefix(string(r.Key), GroupKey(topic, "")); ok {
-			names = append(names, g)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Existing returns a topic as others left it meanwhile, or ErrNotFound.
