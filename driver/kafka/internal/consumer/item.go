@@ -100,3 +100,10 @@ func (q *queue) alarm(at time.Time, it *Item, s *subscription) {
 	}
 	q.alarms.Push(in, 0, alarm{it, s})
 }
+
+// alarmExpiry sets the alarm for the end of an item's TTL, if it has one.
+func (q *queue) alarmExpiry(it *Item) {
+	if at := it.expires(); !at.IsZero() {
+		q.alarm(at, it, nil)
+	}
+}

@@ -97,9 +97,7 @@ func (m executor) reschedule(ctx context.Context, p *partition, c Command, edit 
 	} else {
 		m.wait(it)
 	}
-	if at := it.expires(); !at.IsZero() {
-		m.alarm(at, it, nil)
-	}
+	m.alarmExpiry(it)
 	return nil
 }
 

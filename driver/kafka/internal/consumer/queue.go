@@ -103,9 +103,7 @@ func (q *queue) add(it *Item) {
 	default:
 		q.offer(it)
 	}
-	if at := it.expires(); !at.IsZero() {
-		q.alarm(at, it, nil)
-	}
+	q.alarmExpiry(it)
 }
 
 // offer makes an item ready at its place.
@@ -263,9 +261,7 @@ func (q *queue) takeBack(c *claim, cause driver.Cause) {
 func (q *queue) giveBack(it *Item) {
 	it.p.dirty = true // that it was given back is committed too
 	q.offer(it)
-	if at := it.expires(); !at.IsZero() {
-		q.alarm(at, it, nil)
-	}
+	q.alarmExpiry(it)
 }
 
 // remove forgets an item.

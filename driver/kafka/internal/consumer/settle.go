@@ -321,7 +321,5 @@ func (m *member) back(it *Item, after time.Duration) {
 	if after > divertAfter {
 		m.saver.divertFollowers(it)
 	}
-	if at := it.expires(); !at.IsZero() {
-		m.alarm(at, it, nil)
-	}
+	m.alarmExpiry(it)
 }
