@@ -172,7 +172,7 @@ func (d *Cluster) Fetch(ctx context.Context, topic string, partition int32, offs
 			return rs, next, nil
 		case ctx.Err() != nil:
 			return nil, offset, ctx.Err()
-		case tries >= fetchTries:
+		case tries >= fetchTries || IsForbidden(err):
 			return nil, offset, d.Unreached("reading "+topic, err)
 		}
 		if err := Pause(ctx, FetchWait); err != nil {
