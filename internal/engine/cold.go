@@ -82,7 +82,7 @@ func (t *topic) fanCold(e *entry, now moment) {
 			g.wakeLater()
 		}
 	}
-	t.addCold(e.seq, e.fan, e.due, e.size(), t.cold.ids.hash(e.id))
+	t.addCold(e.seq, e.fan, e.due, e.size(), t.cold.ids.hash(e.id), now)
 	t.cold.keys.note(e.key, e.fan)
 }
 
@@ -98,13 +98,13 @@ func (t *topic) forgetCold(e *entry) {
 }
 
 // addCold appends a message. Its id is noted apart.
-func (t *topic) addCold(seq, place uint64, due tick, size int64, hash uint64) {
+func (t *topic) addCold(seq, place uint64, due tick, size int64, hash uint64, now moment) {
 	c, most := &t.cold, t.stretchSize()
 	c.count++
 	n := len(c.stretches.vs)
 	if n == 0 || c.stretches.vs[n-1].recorded || c.stretches.vs[n-1].count >= most ||
 		c.stretches.vs[n-1].bytes >= stretchBytes || c.loading != nil && c.loaded >= c.stretches.vs[n-1].last {
-		t.closeStretch()
+		t.closeStretch(now)
 		c.stretches.push(stretch{first: seq, place: place, due: due})
 		c.open = c.open[:0]
 		n++

@@ -104,3 +104,19 @@ func (m *memory) forget(now tick) {
 		m.forgetOldest()
 	}
 }
+
+// noteKnown has an id stored that is to be remembered.
+func (t *topic) noteKnown(kind byte, id string, k known) {
+	if j := t.journal; j != nil {
+		j.key, j.value = appendTextKey(j.key[:0], j.number, kind, id), appendKnown(j.value[:0], k)
+		t.note().Set(j.key, j.value, nil)
+	}
+}
+
+// noteForgotten has an id removed that is no longer needed.
+func (t *topic) noteForgotten(kind byte, id string) {
+	if j := t.journal; j != nil {
+		j.key = appendTextKey(j.key[:0], j.number, kind, id)
+		t.note().Delete(j.key)
+	}
+}

@@ -133,62 +133,66 @@ func (e *Engine) allTopics() []*topic {
 
 // lock returns the topic, locked and brought up to date. It is made if it does not exist.
 func (e *Engine) lock(name string, now moment) (*topic, error) {
-	if err := e.stopped(); err != nil {
-		return nil, err
+	t, err := e.acquire(name, true)
+	if err == nil {
+		t.advance(now)
 	}
-	for {
-		v, ok := e.topics.Load(name)
-		if !ok {
-			var err error
-			if v, err = e.makeTopic(name); err != nil {
-				return nil, err
-			}
-		}
-		t := v.(*topic)
-		t.mu.Lock()
-		if !t.ended {
-			t.advance(now)
-			return t, nil
-		}
-		t.mu.Unlock()
-		if e.isClosed() {
-			return nil, refusal.Closed()
-		}
-	}
+	return t, err
 }
 
 // lockExisting is like lock, but ErrNotFound when the topic does not exist.
 func (e *Engine) lockExisting(name string, now moment) (*topic, error) {
-	if err := e.stopped(); err != nil {
-		return nil, err
+	t, err := e.acquire(name, false)
+	if err == nil {
+		t.advance(now)
 	}
-	v, ok := e.topics.Load(name)
-	if ok {
-		t := v.(*topic)
-		t.mu.Lock()
-		if !t.ended {
-			t.advance(now)
-			return t, nil
+	return t, err
+}
+
+// acquire returns the topic, locked. One that does not exist is made, or ErrNotFound.
+func (e *Engine) acquire(name string, create bool) (*topic, error) {
+	err := e.stopped()
+	for err == nil {
+		v, ok := e.topics.Load(name)
+		if ok {
+			t := v.(*topic)
+			t.mu.Lock()
+			if !t.ended {
+				return t, nil
+			}
+			t.mu.Unlock()
 		}
-		t.mu.Unlock()
+		switch {
+		case e.isClosed():
+			err = refusal.Closed()
+		case create:
+			err = e.makeTopic(name)
+		default:
+			err = e.noTopic(name)
+		}
 	}
-	if e.isClosed() {
-		return nil, refusal.Closed()
-	}
-	return nil, e.noTopic(name)
+	return nil, err
 }
 
 // lockAll locks several topics in the order of their names, so that a step over all of them is one.
 func (e *Engine) lockAll(names []string, now moment) (map[string]*topic, error) {
+	var shared Batch
+	if e.o.Store != nil {
+		shared = e.o.Store.Batch()
+	}
 	slices.Sort(names)
 	names = slices.Compact(names)
 	ts := make(map[string]*topic, len(names))
 	for _, name := range names {
-		t, err := e.lock(name, now)
+		t, err := e.acquire(name, true)
 		if err != nil {
 			e.unlockAll(ts, now)
 			return nil, err
 		}
+		if t.journal != nil {
+			t.journal.batch = shared
+		}
+		t.advance(now)
 		ts[name] = t
 	}
 	return ts, nil
@@ -205,17 +209,17 @@ func (e *Engine) unlockAll(ts map[string]*topic, now moment) (last Round) {
 	return last
 }
 
-func (e *Engine) makeTopic(name string) (any, error) {
+func (e *Engine) makeTopic(name string) error {
 	if err := driver.CheckName("topic", name); err != nil {
-		return nil, err
+		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, refusal.Closed()
+		return refusal.Closed()
 	}
-	if v, ok := e.topics.Load(name); ok {
-		return v, nil
+	if _, ok := e.topics.Load(name); ok {
+		return nil
 	}
 	t := newTopic(e, name)
 	if t.journal != nil {
@@ -223,7 +227,7 @@ func (e *Engine) makeTopic(name string) (any, error) {
 		t.journal.number = e.number
 	}
 	e.topics.Store(name, t)
-	return t, nil
+	return nil
 }
 
 func (e *Engine) isClosed() bool {

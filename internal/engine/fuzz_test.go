@@ -34,10 +34,8 @@ func FuzzRecords(f *testing.F) {
 	en.flags |= recorded
 	f.Add(seal(appendIndexed([]byte{recordVersion}, en, now), 0))
 	f.Add(appendMark(nil, 12))
-	t.journal = &journal{}
-	t.addCold(7, 7, now.tick, 100, 10)
-	t.closeStretch()
-	f.Add(appendStretch(nil, &t.journal.closed[0], now))
+	t.addCold(7, 7, now.tick, 100, 10, now)
+	f.Add(appendStretch(nil, &storedStretch{t.cold.stretches.vs[0], t.cold.ids.seed, t.cold.open}, now))
 	t.cold.ids.add(t.cold.ids.hash("b"), 7)
 	f.Add(seal(t.appendStretches([]byte{recordVersion}, now), 0))
 	f.Add(seal(t.cold.ids.appendTable([]byte{recordVersion}, int(t.cold.ids.hash("b")>>32%coldTables)), 0))

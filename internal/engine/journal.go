@@ -6,16 +6,11 @@ import "github.com/ferrymq/ferry/driver"
 // It notes which messages changed, not how: what is stored is how they are when the step ends.
 type journal struct {
 	number  uint32 // of the topic, in its keys
+	batch   Batch  // of the step, as far as it is known before the step ends: all but messages and the topic itself
+	noted   bool   // something of this topic is in the batch
 	touched []*entry
-	taken   []taken    // claims that began
-	over    []*receipt // whose claims have all ended
-	noted   []known    // dedup ids, and own ids
-	notedID []string
-	forgot  []forgotten
-	closed  []storedStretch // that are recorded
-	opened  []uint64        // first messages of those that are not any more
-	changed bool            // the topic itself
-	synced  bool            // somebody waits for the step to survive a power loss
+	changed bool // the topic itself
+	synced  bool // somebody waits for the step to survive a power loss
 	last    Round
 
 	cleared uint64 // everything before it is gone from the store, in one piece
@@ -33,19 +28,6 @@ type journal struct {
 	value   []byte
 }
 
-// taken is a receipt that is to be stored.
-type taken struct {
-	receipt *receipt
-	group   uint32
-	record  []byte
-}
-
-// forgotten is a remembered id that is no longer needed.
-type forgotten struct {
-	kind byte
-	id   string
-}
-
 // touch notes that a message changed.
 func (t *topic) touch(e *entry) {
 	if t.journal != nil && !e.is(touched) {
@@ -61,17 +43,19 @@ func (t *topic) alter() {
 	}
 }
 
-// noteKnown notes an id that is to be remembered.
-func (t *topic) noteKnown(kind byte, id string, k known) {
-	if j := t.journal; j != nil {
-		j.noted, j.notedID = append(j.noted, k), append(j.notedID, string(kind)+id)
+// note returns the batch of the step, for a record that is not about a message or the topic itself.
+func (t *topic) note() Batch {
+	j := t.journal
+	if j.noted = true; j.batch == nil {
+		j.batch = t.e.o.Store.Batch()
 	}
+	return j.batch
 }
 
-func (t *topic) noteForgotten(kind byte, id string) {
-	if j := t.journal; j != nil {
-		j.forgot = append(j.forgot, forgotten{kind, id})
-	}
+// numberKey is the key of a record of the topic with a number, until the next key is made.
+func (j *journal) numberKey(kind byte, n uint64) []byte {
+	j.key = appendNumberKey(j.key[:0], j.number, kind, n)
+	return j.key
 }
 
 // claimed notes what was claimed, and returns the receipt that its claims share.
@@ -80,22 +64,19 @@ func (t *topic) claimed(g *group, picked []*item, number uint64) *receipt {
 	if j == nil {
 		return nil
 	}
-	r := &receipt{number: number, left: len(picked)}
-	j.taken = append(j.taken, taken{r, g.number, appendReceipt(nil, g.number, picked)})
-	return r
+	j.value = appendReceipt(j.value[:0], g.number, picked)
+	t.note().Set(j.numberKey(kindClaim, number), j.value, nil)
+	return &receipt{number: number, left: len(picked)}
 }
 
 // release notes that one claim of a receipt is over.
 func (t *topic) release(r *receipt) {
 	if r.left--; r.left == 0 {
-		t.journal.over = append(t.journal.over, r)
+		t.note().Delete(t.journal.numberKey(kindClaim, r.number))
 	}
 }
 
-func (j *journal) empty() bool {
-	return len(j.touched)+len(j.taken)+len(j.over)+len(j.noted)+len(j.forgot)+len(j.closed)+len(j.opened) == 0 &&
-		!j.changed
-}
+func (j *journal) empty() bool { return !j.noted && len(j.touched) == 0 && !j.changed }
 
 // flush stores the step, and returns the round to wait for: an earlier one if nothing changed, nil without a store.
 func (t *topic) flush(now moment) Round {
@@ -104,8 +85,7 @@ func (t *topic) flush(now moment) Round {
 		return nil
 	}
 	if !j.empty() {
-		b := t.e.o.Store.Batch()
-		synced := j.synced
+		b, synced := t.note(), j.synced
 		fresh := t.fill(b, now)
 		j.last = t.e.o.Store.Append(b, synced)
 		t.noteFresh(fresh, j.last)
@@ -129,14 +109,11 @@ func (t *topic) fill(b Batch, now moment) (fresh []*entry) {
 	if j.touched = j.touched[:0]; cap(j.touched) > 4096 {
 		j.touched = nil
 	}
-	t.saveClaims(b)
-	t.saveKnown(b)
-	t.saveStretches(b, now)
 	t.sweep(b)
 	j.key = appendPrefix(j.key[:0], j.number, kindTopic)
 	j.value = appendTopic(j.value[:0], t, now)
 	b.SetLatest(j.key, j.value)
-	j.changed, j.synced = false, false
+	j.batch, j.noted, j.changed, j.synced = nil, false, false, false
 	return fresh
 }
 
@@ -149,10 +126,10 @@ func (t *topic) save(b Batch, e *entry, now moment) (fresh bool) {
 	}
 	fresh = !e.is(saved)
 	if fresh {
-		j.key = appendNumberKey(j.key[:0], j.number, kindMessage, e.seq)
+		key := j.numberKey(kindMessage, e.seq)
 		j.head = appendHead(j.head[:0], headOf(e, now))
 		j.value = j.appendContent(j.value[:0], e)
-		b.Set(j.key, j.head, j.value)
+		b.Set(key, j.head, j.value)
 		e.flags |= saved
 		if !e.is(recorded) && e.unchanged(t) {
 			return true
@@ -169,8 +146,7 @@ func (t *topic) save(b Batch, e *entry, now moment) (fresh bool) {
 func (t *topic) unsave(b Batch, e *entry) {
 	j := t.journal
 	if e.is(saved) {
-		j.key = appendNumberKey(j.key[:0], j.number, kindMessage, e.seq)
-		b.Delete(j.key)
+		b.Delete(j.numberKey(kindMessage, e.seq))
 	}
 	if e.is(recorded) {
 		j.key = appendStateKey(j.key[:0], j.number, e.seq)
@@ -201,38 +177,6 @@ func (e *entry) unchanged(t *topic) bool {
 	return n == len(t.groups)
 }
 
-func (t *topic) saveClaims(b Batch) {
-	j := t.journal
-	for i := range j.taken {
-		j.key = appendNumberKey(j.key[:0], j.number, kindClaim, j.taken[i].receipt.number)
-		b.Set(j.key, j.taken[i].record, nil)
-		j.taken[i] = taken{}
-	}
-	for i, r := range j.over {
-		j.key = appendNumberKey(j.key[:0], j.number, kindClaim, r.number)
-		b.Delete(j.key)
-		j.over[i] = nil
-	}
-	j.taken, j.over = j.taken[:0], j.over[:0]
-}
-
-func (t *topic) saveKnown(b Batch) {
-	j := t.journal
-	for i, f := range j.forgot {
-		j.key = appendTextKey(j.key[:0], j.number, f.kind, f.id)
-		b.Delete(j.key)
-		j.forgot[i] = forgotten{}
-	}
-	for i, k := range j.noted {
-		id := j.notedID[i]
-		j.key = appendTextKey(j.key[:0], j.number, id[0], id[1:])
-		j.value = appendKnown(j.value[:0], k)
-		b.Set(j.key, j.value, nil)
-		j.noted[i], j.notedID[i] = known{}, ""
-	}
-	j.forgot, j.noted, j.notedID = j.forgot[:0], j.noted[:0], j.notedID[:0]
-}
-
 // sweepEmpty is by how much less is enough in a topic that has become empty.
 const sweepEmpty = 50
 
@@ -255,19 +199,17 @@ func (t *topic) sweep(b Batch) {
 	j.cleared, j.removed, j.thawed = first, 0, false
 }
 
-// flushAll stores what one step changed in several topics, as one batch.
+// flushAll stores what one step changed in several topics, as one batch: see lockAll.
 func (e *Engine) flushAll(ts map[string]*topic, now moment) Round {
-	b := e.o.Store.Batch()
-	synced, any := false, false
+	var b Batch
+	synced := false
 	fresh := make(map[*topic][]*entry, len(ts))
 	for _, t := range ts {
 		if j := t.journal; !j.empty() {
-			synced, any = synced || j.synced, true
+			b, synced = j.batch, synced || j.synced
 			fresh[t] = t.fill(b, now)
 		}
-	}
-	if !any {
-		b = nil
+		t.journal.batch = nil
 	}
 	round := e.o.Store.Append(b, synced)
 	for t, es := range fresh {

@@ -135,14 +135,13 @@ again:
 			if seq == 0 {
 				continue
 			}
-			delete(ts, m.Topic)
-			e.unlockAll(ts, now)
 			if tried == nil {
 				tried = map[*topic]map[uint64]bool{}
 			}
 			own := tried[t]
-			err := t.beginReach(seq, entries[i].id, &own).run(ctx, t.unlock(now))
-			if tried[t] = own; err != nil {
+			reach := t.beginReach(seq, entries[i].id, &own)
+			tried[t] = own
+			if err := reach.run(ctx, e.unlockAll(ts, now)); err != nil {
 				return nil, notApplied(err)
 			}
 			continue again

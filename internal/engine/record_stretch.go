@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
 
 // A stretch that is full and without gaps has a record of its own, with what must be known of its messages, so that
@@ -18,7 +17,7 @@ type storedStretch struct {
 }
 
 // closeStretch has the newest stretch recorded, before another one begins.
-func (t *topic) closeStretch() {
+func (t *topic) closeStretch(now moment) {
 	c := &t.cold
 	n := len(c.stretches.vs)
 	if n == 0 {
@@ -30,31 +29,23 @@ func (t *topic) closeStretch() {
 		return
 	}
 	s.recorded = true
-	t.journal.closed = append(t.journal.closed, storedStretch{*s, c.ids.seed, slices.Clone(c.open)})
+	j := t.journal
+	j.value = appendStretch(j.value[:0], &storedStretch{*s, c.ids.seed, c.open}, now)
+	t.note().Set(j.numberKey(kindStretch, s.first), j.value, nil)
 }
 
 // openStretch has the record of a stretch removed, because it is no longer whole.
 func (t *topic) openStretch(s *stretch) {
 	if s.recorded {
 		s.recorded = false
-		t.journal.opened = append(t.journal.opened, s.first)
+		t.removeStretch(s.first)
 	}
 }
 
-// saveStretches moves what became of stretches into a batch.
-func (t *topic) saveStretches(b Batch, now moment) {
-	j := t.journal
-	for i := range j.closed {
-		j.key = appendNumberKey(j.key[:0], j.number, kindStretch, j.closed[i].first)
-		j.value = appendStretch(j.value[:0], &j.closed[i], now)
-		b.Set(j.key, j.value, nil)
-	}
-	for _, first := range j.opened {
-		j.key = appendNumberKey(j.key[:0], j.number, kindStretch, first)
-		b.Delete(j.key)
-		j.thawed = true
-	}
-	j.closed, j.opened = nil, nil
+// removeStretch has the record removed of the stretch that begins with a message.
+func (t *topic) removeStretch(first uint64) {
+	t.note().Delete(t.journal.numberKey(kindStretch, first))
+	t.journal.thawed = true
 }
 
 func appendStretch(dst []byte, s *storedStretch, now moment) []byte {

@@ -194,7 +194,7 @@ func (r *restorer) readClaims() error {
 			r.claims = append(r.claims, storedClaim{r.groups[group], seq, number - uint64(i)})
 			r.claimed[seq] = true
 		}
-		r.t.journal.over = append(r.t.journal.over, &receipt{number: number})
+		r.t.note().Delete(key)
 		return nil
 	})
 }

@@ -45,7 +45,7 @@ func (r *restorer) keepCold(f *found) {
 		}
 	}
 	hash := t.cold.ids.hash(f.message.ID)
-	t.addCold(f.seq, f.head.fan, r.now.read(f.head.due), int64(f.size), hash)
+	t.addCold(f.seq, f.head.fan, r.now.read(f.head.due), int64(f.size), hash, r.now)
 	t.cold.keys.note(f.message.Key, f.head.fan)
 	t.cold.ids.add(hash, f.seq)
 }

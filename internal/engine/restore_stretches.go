@@ -14,7 +14,7 @@ func (r *restorer) readStretches() (use []storedStretch, err error) {
 		}
 		s, err := decodeStretch(first, value, r.now)
 		if err != nil || !r.usable(&s, use) {
-			t.journal.opened = append(t.journal.opened, first) // its messages are read
+			t.removeStretch(first) // its messages are read
 			return nil
 		}
 		use = append(use, s)
