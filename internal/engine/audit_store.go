@@ -39,6 +39,7 @@ type storeAudit struct {
 	t      *topic
 	stored map[uint64]string // what the store says of each message that is in memory, or should be
 	cold   map[uint64]int    // how many messages of each stretch the store has
+	state  storedState       // scratch
 }
 
 // scan reads all records, which also checks their checksums.
@@ -46,7 +47,6 @@ func (a *storeAudit) scan(ctx context.Context) error {
 	from, to := rangeOf(a.t.journal.number, kindMessage)
 	n := 0
 	var last uint64
-	var head messageHead
 	err := a.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -54,19 +54,16 @@ func (a *storeAudit) scan(ctx context.Context) error {
 		seq, state, _ := numberOf(key)
 		if !state {
 			last = seq
-			if text := ""; !a.isCold(seq) {
-				head, text = a.readMessage(value)
-				a.stored[seq] = text
+			if !a.isCold(seq) {
+				a.stored[seq] = a.readMessage(value)
 			}
 			return nil
 		}
-		s, err := decodeState(value)
-		if err != nil || seq != last {
+		if err := a.state.read(value, moment{}); err != nil || seq != last {
 			a.stored[seq] = "its state is damaged"
 			return nil
 		}
-		head = messageHead{state: s.state, fan: s.fan}
-		a.stored[seq] = a.summary(head, s)
+		a.stored[seq] = a.state.summary()
 		return nil
 	})
 	if errors.Is(err, driver.ErrClosed) {
@@ -79,43 +76,25 @@ func (a *storeAudit) scan(ctx context.Context) error {
 	return err
 }
 
-func (a *storeAudit) readMessage(value []byte) (messageHead, string) {
+// readMessage tells where a message is of which no state is stored.
+func (a *storeAudit) readMessage(value []byte) string {
 	head, _, err := splitMessage(value)
 	if err != nil {
-		return head, "it is damaged: " + err.Error()
+		return "it is damaged: " + err.Error()
 	}
-	return head, a.summary(head, nil)
+	a.state.unchanged(head, a.t.groupsNow())
+	return a.state.summary()
 }
 
-// summary tells where a message is, as the store has it.
-func (a *storeAudit) summary(h messageHead, s *storedState) string {
+// summary tells where a message is.
+func (s *storedState) summary() string {
 	var items []string
-	switch {
-	case h.state != fanned:
-	case s == nil:
-		for _, g := range a.t.groupsNow() {
-			if g.since < h.fan {
-				items = append(items, itemSummary(g.number, ready, h.fan, 0, 0, false))
-			}
-		}
-	default:
-		for i := range s.items {
-			it := &s.items[i]
-			if it.plain {
-				it.place = s.fan
-			}
-			items = append(items, itemSummary(it.group, it.state, it.place, int32(it.failures), it.lost, it.lapsed))
-		}
+	for _, it := range s.items {
+		items = append(items, fmt.Sprintf("group %d has it %s at %d, failed %d, lost %d (%v)", it.group, it.state, it.Place,
+			it.failures, it.lost, it.is(leaseLost)))
 	}
 	slices.Sort(items)
-	return fmt.Sprintf("%d at %d: %s", h.state, h.fan, strings.Join(items, ", "))
-}
-
-func itemSummary(group uint32, state itemState, place uint64, failures int32, lost uint16, lapsed bool) string {
-	if state == inflight {
-		state = ready
-	}
-	return fmt.Sprintf("group %d has it %s at %d, failed %d, lost %d (%v)", group, state, place, failures, lost, lapsed)
+	return fmt.Sprintf("%d at %d: %s", s.state, s.fan, strings.Join(items, ", "))
 }
 
 // groupsNow returns the groups as they are now.
@@ -130,14 +109,9 @@ func (e *entry) summary() string {
 	if e == nil {
 		return ""
 	}
-	var items []string
-	for it := e.items; it != nil; it = it.sibling {
-		if it.g != nil {
-			items = append(items, itemSummary(it.g.number, it.state, it.Place, it.failures, it.lost, it.is(leaseLost)))
-		}
-	}
-	slices.Sort(items)
-	return fmt.Sprintf("%d at %d: %s", e.state, e.fan, strings.Join(items, ", "))
+	var s storedState
+	s.of(e, moment{})
+	return s.summary()
 }
 
 // suspects returns the messages of which memory and the store say different things at first sight.
@@ -196,16 +170,13 @@ func (a *storeAudit) read(seq uint64) (text string, err error) {
 		values[0] == nil {
 		return "", err
 	}
-	head, text := a.readMessage(values[0])
-	if values[1] != nil {
-		s, err := decodeState(values[1])
-		if err != nil {
-			return "its state is damaged", nil
-		}
-		head.state, head.fan = s.state, s.fan
-		return a.summary(head, s), nil
+	if values[1] == nil {
+		return a.readMessage(values[0]), nil
 	}
-	return text, nil
+	if err := a.state.read(values[1], moment{}); err != nil {
+		return "its state is damaged", nil //nolint:nilerr // that is what differs
+	}
+	return a.state.summary(), nil
 }
 
 // repair stores what memory knows. A message of which memory knows nothing is left alone: opening the store finds it.

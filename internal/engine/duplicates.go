@@ -62,7 +62,7 @@ func (m *memory) note(e *entry, now moment) {
 	until := now.after(e.extra.dedupWindow)
 	m.dedup.put(d.id, d)
 	m.expires.Push(until, e.seq, d)
-	m.t.noteKnown(kindDedup, d.id, known{message: d.message, seq: d.seq, until: now.stamp(until)})
+	m.t.noteKnown(kindDedup, d.id, known{d.message, d.seq, now.stamp(until)})
 }
 
 // remember keeps the own id of a message that is gone. At the bound the oldest is forgotten.
@@ -73,7 +73,7 @@ func (m *memory) remember(e *entry, now moment) {
 	until := now.after(m.window)
 	m.own.put(e.id, e.seq)
 	m.oldest.push(usedID{id: e.id, until: until})
-	m.t.noteKnown(kindOwnID, e.id, known{message: e.id, seq: e.seq, until: now.stamp(until)})
+	m.t.noteKnown(kindOwnID, e.id, known{e.id, e.seq, now.stamp(until)})
 }
 
 func (m *memory) forgetOldest() {
@@ -108,8 +108,11 @@ func (m *memory) forget(now tick) {
 // noteKnown has an id stored that is to be remembered.
 func (t *topic) noteKnown(kind byte, id string, k known) {
 	if j := t.journal; j != nil {
-		j.key, j.value = appendTextKey(j.key[:0], j.number, kind, id), appendKnown(j.value[:0], k)
-		t.note().Set(j.key, j.value, nil)
+		j.key = appendTextKey(j.key[:0], j.number, kind, id)
+		w := writing(j.record, moment{})
+		k.walk(&w)
+		j.record = w.seal()
+		t.note().Set(j.key, j.record, nil)
 	}
 }
 

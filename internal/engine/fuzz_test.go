@@ -20,42 +20,45 @@ func FuzzRecords(f *testing.F) {
 	it.failures, it.lost, it.cause = 2, 1, driver.CauseRetry
 	it.record().history = []driver.Failure{{Error: "x", At: time.Unix(1, 0)}}
 	it.edit(&driver.Message{Body: []byte("edited")})
-	f.Add(appendState(nil, en, now))
+	f.Add(stateOf(en, now))
 	it.lost, it.claim = 0, &claim{number: 9, begun: true}
 	it.set(leaseLost, true)
-	f.Add(appendState(nil, en, now))
+	f.Add(stateOf(en, now))
 	it.claim = nil
 	t.groups[0].bury(it, &driver.Failure{Reason: driver.ReasonFatal}, "i", now)
-	f.Add(appendState(nil, en, now))
+	f.Add(stateOf(en, now))
 	it.more.ending = ending{known: true, took: time.Second, by: "i"}
-	f.Add(appendState(nil, en, now))
-	f.Add(appendTopic(nil, t, now))
-	f.Add(appendReceipt(nil, 7, []*item{it, it}))
+	f.Add(stateOf(en, now))
+	add := func(r storedRecord) { f.Add(written(r, now)) }
+	add(&t.topicRecord)
+	add(&claimRecord{7, []uint64{en.seq, en.seq}})
 	en.flags |= recorded
-	f.Add(seal(appendIndexed([]byte{recordVersion}, en, now), 0))
-	f.Add(appendMark(nil, 12))
+	add(asFound(en, now))
+	behind := mark(12)
+	add(&behind)
 	t.addCold(7, 7, now.tick, 100, 10, now)
-	f.Add(appendStretch(nil, &storedStretch{t.cold.stretches.vs[0], t.cold.ids.seed, t.cold.open}, now))
+	add(&storedStretch{t.cold.stretches.vs[0], t.cold.ids.seed, t.cold.open})
 	t.cold.ids.add(t.cold.ids.hash("b"), 7)
-	f.Add(seal(t.appendStretches([]byte{recordVersion}, now), 0))
-	f.Add(seal(t.cold.ids.appendTable([]byte{recordVersion}, int(t.cold.ids.hash("b")>>32%coldTables)), 0))
-	f.Add(appendKnown(nil, known{message: "m", seq: 3, until: 9}))
+	add(t.storedCold())
+	table := t.cold.ids.appendTable([]byte{recordVersion}, int(t.cold.ids.hash("b")>>32%coldTables))
+	f.Add((&walk{data: table}).seal())
+	add(&known{message: "m", seq: 3, until: 9})
 	f.Add(append(appendHead(nil, headOf(en, now)), (&journal{}).appendContent(nil, en)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := bytes.Clone(data)
 		// The checksum alone would refuse nearly all.
-		for _, sealed := range [][]byte{data, seal(append([]byte{recordVersion}, data...), 0),
-			seal(append([]byte{lossesVersion}, data...), 0), seal(append([]byte{stateVersion}, data...), 0)} {
-			_, _ = decodeState(sealed)
-			_, _ = decodeTopic(sealed)
-			_, _, _ = decodeReceipt(sealed)
-			_, _ = decodeMark(sealed)
-			_ = decodeChunk(sealed, func(*found, *storedState) {})
-			_, _ = decodeStretch(7, sealed, now)
-			_ = decodeCold(coldChunks, sealed, &storedCold{}, now)
-			_ = decodeCold(coldChunks+1, sealed, &storedCold{}, now)
-			if k, err := decodeKnown(sealed); err == nil {
-				again, err := decodeKnown(appendKnown(nil, k))
+		sealedAs := func(version byte) []byte { return (&walk{data: append([]byte{version}, data...)}).seal() }
+		for _, sealed := range [][]byte{data, sealedAs(recordVersion), sealedAs(lossesVersion), sealedAs(stateVersion)} {
+			_ = new(storedState).read(sealed, now)
+			for _, r := range []storedRecord{&topicRecord{}, &claimRecord{}, new(mark), &storedStretch{}} {
+				_ = readRecord(sealed, r, now)
+			}
+			_ = readChunk(sealed, now, func(*found, *storedState) {})
+			_ = readCold(coldChunks, sealed, &storedCold{tail: &coldTail{}}, now)
+			_ = readCold(coldChunks+1, sealed, &storedCold{tail: &coldTail{}}, now)
+			var k, again known
+			if err := readRecord(sealed, &k, now); err == nil {
+				err = readRecord(written(&k, now), &again, now)
 				if err != nil || again != k {
 					t.Fatalf("%+v came back as %+v, %v", k, again, err)
 				}

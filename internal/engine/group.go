@@ -9,14 +9,9 @@ import (
 
 // group gets every message that became ready after it was created. It is guarded by the lock of its topic.
 type group struct {
-	t          *topic
-	name       string
-	order      driver.Order
-	orderFixed bool // by its first member, or when it was created by hand
-	paused     bool
-	leaving    bool   // is being deleted: nobody joins
-	number     uint32 // in the store
-	since      uint64 // the place of the newest message that became ready before it was created
+	t *topic
+	groupRecord
+	leaving bool // is being deleted: nobody joins
 
 	queue   scheduler.Queue[item]
 	ready   readyTimes
@@ -24,20 +19,17 @@ type group struct {
 	cold    int64                   // ready messages that are in the store only
 	normal  int                     // ready items of the normal lane, in memory
 	graves  sequence[item]          // dead letters, in the order in which they died
-	buried  uint64                  // the place of the newest dead letter
 	members []*subscription
 
 	waiters waiterList
 	offers  int // made since the last wake-up
 
 	count [done + 1]int64 // items by state; gone and done are not kept exact
-	stats driver.GroupStats
 }
 
-func newGroup(t *topic, name string, o driver.Order, fixed bool) *group {
-	g := &group{t: t, name: name, order: o, orderFixed: fixed, behind: scheduler.NewWaiting[item]()}
-	g.queue = scheduler.New[item](g.wakeLater)
-	return g
+// open makes a group of which only the record is there one of a topic.
+func (g *group) open(t *topic) {
+	g.t, g.behind, g.queue = t, scheduler.NewWaiting[item](), scheduler.New[item](g.wakeLater)
 }
 
 // wakeLater notes that one more item can be claimed; unlocking the topic wakes somebody for it.

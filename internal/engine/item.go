@@ -76,6 +76,14 @@ func (it *item) record() *record {
 	return it.more
 }
 
+// rounds is how often it was replayed as a dead letter.
+func (it *item) rounds() uint16 {
+	if it.more == nil {
+		return 0
+	}
+	return it.more.rounds
+}
+
 // content is the entry that holds key, body, headers and priority as this group sees them.
 func (it *item) content() *entry {
 	if it.more != nil && it.more.edited != nil {

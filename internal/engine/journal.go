@@ -24,8 +24,9 @@ type journal struct {
 
 	message driver.Message // scratch
 	key     []byte
-	head    []byte
 	value   []byte
+	record  []byte
+	claims  claimRecord
 }
 
 // touch notes that a message changed.
@@ -64,8 +65,14 @@ func (t *topic) claimed(g *group, picked []*item, number uint64) *receipt {
 	if j == nil {
 		return nil
 	}
-	j.value = appendReceipt(j.value[:0], g.number, picked)
-	t.note().Set(j.numberKey(kindClaim, number), j.value, nil)
+	j.claims = claimRecord{g.number, j.claims.seqs[:0]}
+	for _, it := range picked {
+		j.claims.seqs = append(j.claims.seqs, it.e.seq)
+	}
+	w := writing(j.record, moment{})
+	j.claims.walk(&w)
+	j.record = w.seal()
+	t.note().Set(j.numberKey(kindClaim, number), j.record, nil)
 	return &receipt{number: number, left: len(picked)}
 }
 
@@ -111,8 +118,11 @@ func (t *topic) fill(b Batch, now moment) (fresh []*entry) {
 	}
 	t.sweep(b)
 	j.key = appendPrefix(j.key[:0], j.number, kindTopic)
-	j.value = appendTopic(j.value[:0], t, now)
-	b.SetLatest(j.key, j.value)
+	t.head = t.first()
+	w := writing(j.record, now)
+	t.topicRecord.walk(&w)
+	j.record = w.seal()
+	b.SetLatest(j.key, j.record)
 	j.batch, j.noted, j.changed, j.synced = nil, false, false, false
 	return fresh
 }
@@ -126,18 +136,19 @@ func (t *topic) save(b Batch, e *entry, now moment) (fresh bool) {
 	}
 	fresh = !e.is(saved)
 	if fresh {
-		key := j.numberKey(kindMessage, e.seq)
-		j.head = appendHead(j.head[:0], headOf(e, now))
 		j.value = j.appendContent(j.value[:0], e)
-		b.Set(key, j.head, j.value)
+		j.record = appendHead(j.record[:0], headOf(e, now))
+		b.Set(j.numberKey(kindMessage, e.seq), j.record, j.value)
 		e.flags |= saved
 		if !e.is(recorded) && e.unchanged(t) {
 			return true
 		}
 	}
 	j.key = appendStateKey(j.key[:0], j.number, e.seq)
-	j.value = appendState(j.value[:0], e, now)
-	b.Set(j.key, j.value, nil)
+	w := writing(j.record, now)
+	w.state(e)
+	j.record = w.seal()
+	b.Set(j.key, j.record, nil)
 	e.flags |= recorded
 	return fresh
 }

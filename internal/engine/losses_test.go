@@ -155,6 +155,23 @@ func TestLatestLossesAreKnown(t *testing.T) {
 	})
 }
 
+// stateOf is the record of where a message is.
+func stateOf(e *entry, now moment) []byte {
+	var s storedState
+	s.of(e, now)
+	return written(&s, now)
+}
+
+// written is a record.
+func written(r storedRecord, now moment) []byte {
+	w := writing(nil, now)
+	r.walk(&w)
+	return w.seal()
+}
+
+// resealed is a record that was changed, with the right checksum.
+func resealed(record []byte) []byte { return (&walk{data: record[:len(record)-4]}).seal() }
+
 // TestOldStateIsRead: records of items without additions are as they were, and read as such.
 func TestOldStateIsRead(t *testing.T) {
 	t.Parallel()
@@ -166,37 +183,38 @@ func TestOldStateIsRead(t *testing.T) {
 	tp.store(en, now)
 	it := en.items
 	it.loseLease(false)
-	record := appendState(nil, en, now)
+	record := stateOf(en, now)
 	if record[0] != recordVersion {
 		t.Errorf("version %d is stored for a message that older programs understand", record[0])
 	}
-	s, err := decodeState(record)
-	if err != nil || s.items[0].lost != 1 || !s.items[0].lapsed || s.items[0].begun != 0 {
+	var s storedState
+	err := s.read(record, now)
+	if err != nil || s.items[0].lost != 1 || !s.items[0].is(leaseLost) || s.items[0].begunClaim != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	it.claim, it.state = &claim{number: 77, begun: true}, inflight
-	record = appendState(nil, en, now)
-	s, err = decodeState(record)
-	if err != nil || record[0] != lossesVersion || s.items[0].begun != 77 {
+	record = stateOf(en, now)
+	err = s.read(record, now)
+	if err != nil || record[0] != lossesVersion || s.items[0].begunClaim != 77 {
 		t.Errorf("version %d: %+v, %v", record[0], s, err)
 	}
 	record[0] = recordVersion
-	if _, err := decodeState(seal(record[:len(record)-4], 0)); err == nil {
+	if s.read(resealed(record), now) == nil {
 		t.Error("the old version accepts what it does not know")
 	}
 	it.claim, it.state = nil, done
 	it.record().ending = ending{known: true, took: time.Second, by: "host-7"}
-	ended := appendState(nil, en, now)
-	s, err = decodeState(ended)
-	if err != nil || ended[0] != stateVersion || s.items[0].ending != it.more.ending {
+	ended := stateOf(en, now)
+	err = s.read(ended, now)
+	if err != nil || ended[0] != stateVersion || s.items[0].more.ending != it.more.ending {
 		t.Errorf("version %d: %+v, %v", ended[0], s, err)
 	}
 	ended[0] = lossesVersion
-	if _, err := decodeState(seal(ended[:len(ended)-4], 0)); err == nil {
+	if s.read(resealed(ended), now) == nil {
 		t.Error("the version before accepts what it does not know")
 	}
 	record[0] = stateVersion + 1
-	if _, err := decodeState(seal(record[:len(record)-4], 0)); err == nil {
+	if s.read(resealed(record), now) == nil {
 		t.Error("a newer version is accepted")
 	}
 }

@@ -189,7 +189,11 @@ func (g *group) dueAfter(it *item, m *driver.Move, toTail bool, now moment) {
 // edit replaces the content for this group. The entry stays as it is: other groups, and calls of Receive that read it
 // without the lock, still see it.
 func (it *item) edit(m *driver.Message) {
+	it.record().edited = contentOf(m)
+}
+
+func contentOf(m *driver.Message) *entry {
 	c := &entry{}
 	c.setContent(m)
-	it.record().edited = c
+	return c
 }

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "math"
 
 // receipt is the stored record of what one Receive claimed. It is removed with the last of its claims; what is found
 // when the store is opened was in flight when the process ended.
@@ -12,28 +9,21 @@ type receipt struct {
 	left   int    // claims that are not over
 }
 
-// appendReceipt appends the record of claims, in the order of their numbers, the highest first.
-func appendReceipt(dst []byte, group uint32, picked []*item) []byte {
-	start := len(dst)
-	dst = append(dst, recordVersion)
-	dst = binary.AppendUvarint(dst, uint64(group))
-	for _, it := range picked {
-		dst = binary.AppendUvarint(dst, it.e.seq)
-	}
-	return seal(dst, start)
+// claimRecord is what a receipt says: the messages in the order of the numbers of their claims, the highest first.
+type claimRecord struct {
+	group uint32
+	seqs  []uint64
 }
 
-// decodeReceipt reads what appendReceipt wrote.
-func decodeReceipt(record []byte) (group uint32, seqs []uint64, err error) {
-	r := unseal(record)
-	group = r.uint32()
-	for len(r.rest) > 0 && r.err == nil {
-		seqs = append(seqs, r.uint())
+func (c *claimRecord) walk(w *walk) {
+	count(w, &c.group, math.MaxUint32)
+	for i := range c.seqs {
+		w.uints(&c.seqs[i])
 	}
-	if err := r.end(); err != nil {
-		return 0, nil, fmt.Errorf("claims: %w", err)
+	for w.more() {
+		c.seqs = append(c.seqs, 0)
+		w.uints(&c.seqs[len(c.seqs)-1])
 	}
-	return group, seqs, nil
 }
 
 // known is a stored dedup id, or an id of a producer's own.
@@ -43,20 +33,8 @@ type known struct {
 	until   int64 // stamp
 }
 
-func appendKnown(dst []byte, k known) []byte {
-	start := len(dst)
-	dst = append(dst, recordVersion)
-	dst = appendBytes(dst, k.message)
-	dst = binary.AppendUvarint(dst, k.seq)
-	dst = binary.AppendVarint(dst, k.until)
-	return seal(dst, start)
-}
-
-func decodeKnown(record []byte) (known, error) {
-	r := unseal(record)
-	k := known{message: r.text(), seq: r.uint(), until: r.int()}
-	if err := r.end(); err != nil {
-		return known{}, fmt.Errorf("a remembered id: %w", err)
-	}
-	return k, nil
+func (k *known) walk(w *walk) {
+	w.texts(&k.message)
+	w.uints(&k.seq)
+	number(w, &k.until)
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -16,15 +15,20 @@ type messageHead struct {
 	due, expires int64 // stamps
 }
 
-// appendHead appends the head, its length first.
+// head walks a head, whose state is at most one.
+func (w *walk) head(h *messageHead, most entryState) {
+	count(w, &h.state, uint64(most))
+	w.uints(&h.fan)
+	number(w, &h.due)
+	number(w, &h.expires)
+}
+
+// appendHead appends a head to dst, which is empty, as it is stored: its length is first.
 func appendHead(dst []byte, h messageHead) []byte {
-	at := len(dst)
-	dst = append(dst, 0, byte(h.state))
-	dst = binary.AppendUvarint(dst, h.fan)
-	dst = binary.AppendVarint(dst, h.due)
-	dst = binary.AppendVarint(dst, h.expires)
-	dst[at] = byte(len(dst) - at)
-	return dst
+	w := walk{data: append(dst, 0)}
+	w.head(&h, invalid)
+	w.data[0] = byte(len(w.data))
+	return w.data
 }
 
 // envelopeOf returns the envelope of a stored message, which is part of record.
@@ -40,12 +44,11 @@ func splitMessage(record []byte) (h messageHead, env []byte, err error) {
 	if env, err = envelopeOf(record); err != nil {
 		return h, nil, err
 	}
-	r := &reader{rest: record[1:record[0]]}
-	h = messageHead{state: entryState(r.upTo(uint64(invalid))), fan: r.uint(), due: r.int(), expires: r.int()}
-	if h.state == atRest && r.err == nil {
-		r.err = errors.New("the message is in no state")
+	w := &walk{reading: true, data: record[1:record[0]]}
+	if w.head(&h, invalid); h.state == atRest {
+		w.fail(errors.New("the message is in no state"))
 	}
-	return h, env, r.end()
+	return h, env, w.end()
 }
 
 // headOf returns the head of a message as it is now.

@@ -1,44 +1,30 @@
 package engine
 
 import (
-	"encoding/binary"
-	"fmt"
+	"bytes"
+	"errors"
 	"math"
-	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
+	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // storedState is where a message is now, for the topic and for each group.
 type storedState struct {
-	state                 entryState
-	fan                   uint64
-	due, expires, settled int64 // stamps; settled: since when it is kept, or when it was found that it cannot be decoded
-	problem               string
-	items                 []storedItem
+	messageHead
+	settled int64 // wall time: since when it is kept, or when it was found that it cannot be decoded
+	problem string
+	items   []storedItem
 }
 
 // storedItem is a message as one group sees it. What is in flight is stored as ready: the record of its claim tells.
 type storedItem struct {
-	group    uint32
-	plain    bool // as it became ready: nothing else is stored
-	state    itemState
-	cause    driver.Cause
-	toTail   bool
-	place    uint64
-	since    int64 // stamp
-	failures uint32
-	lost     uint16
-	lapsed   bool   // a lease was lost, counted or not
-	begun    uint64 // the claim whose handler has begun
-	rounds   uint16
-	resolved uint64 // claims up to this number are over
-	buried   uint64
-	history  []driver.Failure
-	edited   *driver.Message
-	dead     *driver.DeadLetter
-	ending   ending
+	item       // as far as it is stored
+	group      uint32
+	plain      bool   // as it became ready: nothing else is stored
+	begunClaim uint64 // the claim whose handler has begun
+	resolved   uint64 // claims up to this number are over
 }
 
 const plainItem = 0xff // in place of the state
@@ -84,135 +70,148 @@ func isPlain(it *item) bool {
 		it.failures == 0 && !it.is(leaseLost) && it.more == nil && !it.begun()
 }
 
-// appendState appends the record of where a message is now.
-func appendState(dst []byte, e *entry, now moment) []byte {
-	start := len(dst)
-	dst = append(dst, recordVersion, byte(e.state))
-	for it := e.items; it != nil; it = it.sibling {
-		dst[start] = max(dst[start], versionOf(it.additions()))
-	}
-	dst = binary.AppendUvarint(dst, e.fan)
-	dst = binary.AppendVarint(dst, now.stamp(e.due))
-	dst = binary.AppendVarint(dst, now.stamp(e.expires()))
-	settled := int64(0)
-	if e.state == fanned && e.settled() {
-		settled = now.at.UnixNano() // only what settles it changes it
-	}
-	problem := ""
-	if e.state == invalid {
-		problem, settled = e.extra.problem, e.extra.found
-	}
-	dst = binary.AppendVarint(dst, settled)
-	dst = appendBytes(dst, problem)
-	n := 0
+// of sets a state to that of a message as it is now.
+func (s *storedState) of(e *entry, now moment) {
+	s.ofTopic(e, now)
 	for it := e.items; it != nil; it = it.sibling {
 		if it.g != nil {
-			n++
+			s.items = append(s.items, it.stored())
 		}
 	}
-	dst = binary.AppendUvarint(dst, uint64(n))
-	for it := e.items; it != nil; it = it.sibling {
-		if it.g != nil {
-			dst = appendItem(dst, it, now)
-		}
-	}
-	return seal(dst, start)
 }
 
-func appendItem(dst []byte, it *item, now moment) []byte {
-	dst = binary.AppendUvarint(dst, uint64(it.g.number))
-	if isPlain(it) {
-		return append(dst, plainItem)
+// ofTopic leaves the items out, and returns how many there are.
+func (s *storedState) ofTopic(e *entry, now moment) (items uint64) {
+	*s = storedState{messageHead: headOf(e, now), items: s.items[:0]}
+	switch s.state = e.state; {
+	case e.state == invalid:
+		s.problem, s.settled = e.extra.problem, e.extra.found
+	case e.state == fanned && e.settled():
+		s.settled = now.at.UnixNano() // only what settles it changes it
 	}
-	state, resolved, since := it.state, it.g.t.e.claims.Load(), it.since
+	for it := e.items; it != nil; it = it.sibling {
+		if it.g != nil {
+			items++
+		}
+	}
+	return items
+}
+
+// state writes the state of a message as it is now, item by item: together they would be on the heap.
+func (w *walk) state(e *entry) {
+	var s storedState
+	n := s.ofTopic(e, w.now)
+	s.walkTopic(w, &n)
+	for it := e.items; it != nil; it = it.sibling {
+		if it.g != nil {
+			x := it.stored()
+			x.walk(w, s.fan)
+		}
+	}
+}
+
+func (it *item) stored() storedItem {
+	s := storedItem{item: *it, group: it.g.number, plain: isPlain(it), resolved: it.g.t.e.claims.Load()}
+	if it.begun() {
+		s.begunClaim = it.claim.number
+	}
 	if it.state == inflight {
-		state, resolved = ready, it.claim.number-1
+		s.state, s.resolved = ready, it.claim.number-1
 	}
-	dst = append(dst, byte(state), byte(it.cause))
-	dst = appendBool(dst, it.Tail)
-	dst = binary.AppendUvarint(dst, it.Place)
-	dst = binary.AppendVarint(dst, now.stamp(since))
-	dst = binary.AppendUvarint(dst, uint64(it.failures))
-	dst = binary.AppendUvarint(dst, uint64(it.lost))
-	rounds := uint16(0)
-	if it.more != nil {
-		rounds = it.more.rounds
+	return s
+}
+
+// unchanged sets a state to that of a message of which only the head is stored: every group that existed when it became
+// ready has it so.
+func (s *storedState) unchanged(h messageHead, groups []*group) {
+	*s = storedState{messageHead: h, items: s.items[:0]}
+	for _, g := range groups {
+		if h.state == fanned && g.since < h.fan {
+			s.items = append(s.items, plainlyReady(g.number, h.fan))
+		}
 	}
-	dst = binary.AppendUvarint(dst, uint64(rounds))
-	dst = binary.AppendUvarint(dst, resolved)
+}
+
+func plainlyReady(group uint32, place uint64) storedItem {
+	return storedItem{item: item{Node: scheduler.Node[item]{Place: place}, state: ready}, group: group, plain: true}
+}
+
+// read reads the record of a state.
+func (s *storedState) read(record []byte, now moment) error {
+	*s = storedState{items: s.items[:0]}
+	w := unseal(record, stateVersion, now)
+	s.walk(w)
+	return w.end()
+}
+
+// walkTopic leaves the items out, but not how many there are.
+func (s *storedState) walkTopic(w *walk, items *uint64) {
+	w.head(&s.messageHead, invalid)
+	number(w, &s.settled)
+	w.texts(&s.problem)
+	w.uints(items)
+}
+
+func (s *storedState) walk(w *walk) {
+	n := uint64(len(s.items))
+	s.walkTopic(w, &n)
+	for i := 0; uint64(i) < n && w.err == nil; i++ {
+		if w.reading {
+			s.items = append(s.items, storedItem{})
+		}
+		s.items[i].walk(w, s.fan)
+	}
+}
+
+// walk says of an item in a message that became ready at a place what is not as it was then.
+func (it *storedItem) walk(w *walk, place uint64) {
+	count(w, &it.group, math.MaxUint32)
+	if it.plain = !w.reading && it.plain || w.more() && w.data[0] == plainItem; it.plain {
+		if !w.reading {
+			w.data = append(w.data, plainItem)
+			return
+		}
+		w.data, *it = w.data[1:], plainlyReady(it.group, place)
+		return
+	}
+	count(w, &it.state, uint64(done))
+	count(w, &it.cause, uint64(driver.CauseFailover))
+	w.flags(&it.Tail)
+	w.uints(&it.Place)
+	w.tick(&it.since)
+	count(w, &it.failures, math.MaxInt32)
+	count(w, &it.lost, math.MaxUint16)
+	rounds := it.rounds()
+	count(w, &rounds, math.MaxUint16)
+	w.uints(&it.resolved)
 	bits := it.additions()
-	if dst = append(dst, bits); bits&hasBegun != 0 {
-		dst = binary.AppendUvarint(dst, it.claim.number)
+	if count(w, &bits, additionsOf(w.version)); !w.reading {
+		w.data[0] = max(w.data[0], versionOf(bits))
 	}
-	if it.more == nil {
-		return dst
-	}
-	if bits&hasEnding != 0 {
-		dst = appendBytes(binary.AppendUvarint(dst, uint64(it.more.ending.took)), it.more.ending.by)
-	}
-	dst = binary.AppendUvarint(dst, it.more.buried)
-	dst = appendBytes(dst, envelope.AppendHistory(nil, it.more.history...))
-	dst = appendEdited(dst, it.more.edited)
-	var dl []byte
-	if it.more.dead != nil {
-		dl = envelope.AppendDeadLetter(nil, it.more.dead)
-	}
-	return appendBytes(dst, dl)
-}
-
-// appendEdited appends content that an operator wrote, as an envelope of its own.
-func appendEdited(dst []byte, c *entry) []byte {
-	if c == nil {
-		return appendBytes(dst, "")
-	}
-	return appendBytes(dst, envelope.Append(nil, c.message("", c)))
-}
-
-// decodeState reads what appendState wrote. It keeps nothing of record.
-func decodeState(record []byte) (*storedState, error) {
-	r, version := unsealUpTo(record, stateVersion)
-	s := &storedState{state: entryState(r.upTo(uint64(invalid))), fan: r.uint(), due: r.int(), expires: r.int(),
-		settled: r.int(), problem: r.text()}
-	n := r.uint()
-	for i := uint64(0); i < n && r.err == nil; i++ {
-		s.items = append(s.items, decodeItem(r, version))
-	}
-	if err := r.end(); err != nil {
-		return nil, fmt.Errorf("state of a message: %w", err)
-	}
-	return s, nil
-}
-
-func decodeItem(r *reader, version byte) storedItem {
-	it := storedItem{group: r.uint32()}
-	if len(r.rest) > 0 && r.rest[0] == plainItem {
-		r.rest = r.rest[1:]
-		it.plain, it.state = true, ready
-		return it
-	}
-	it.state, it.cause = itemState(r.upTo(uint64(done))), driver.Cause(r.upTo(uint64(driver.CauseFailover)))
-	it.toTail, it.place, it.since = r.bool(), r.uint(), r.int()
-	it.failures, it.lost, it.rounds = uint32(r.upTo(math.MaxInt32)), r.uint16(), r.uint16()
-	it.resolved = r.uint()
-	if it.state == inflight && r.err == nil {
-		r.err = fmt.Errorf("item state %d is never stored", it.state)
-	}
-	bits := r.upTo(additionsOf(version))
 	if bits&hasBegun != 0 {
-		it.begun = r.uint()
+		w.uints(&it.begunClaim)
+	}
+	if w.reading {
+		it.set(leaseLost, it.lost > 0 || bits&hasLapsed != 0)
 	}
 	if bits&hasEnding != 0 {
-		it.ending = ending{known: true, took: time.Duration(r.upTo(math.MaxInt64)), by: r.text()}
+		x := &it.record().ending
+		x.known = true
+		count(w, &x.took, math.MaxInt64)
+		w.texts(&x.by)
 	}
-	it.lapsed = it.lost > 0 || bits&hasLapsed != 0
 	if bits&hasMore != 0 {
-		it.buried = r.uint()
-		decodeMore(r, &it)
+		it.record().rounds = rounds
+		if it.more.walk(w); w.reading && it.more.empty() {
+			it.more = nil
+		}
 	}
-	if it.state == dead && it.dead == nil && r.err == nil {
-		r.err = fmt.Errorf("a dead letter has no record")
+	switch {
+	case it.state == inflight:
+		w.fail(errors.New("an item in flight is never stored"))
+	case it.state == dead && (it.more == nil || it.more.dead == nil):
+		w.fail(errors.New("a dead letter has no record"))
 	}
-	return it
 }
 
 // additionsOf returns which additions a version of the record knows.
@@ -237,20 +236,41 @@ func versionOf(bits byte) byte {
 	return recordVersion
 }
 
-func decodeMore(r *reader, it *storedItem) {
-	history, edited, dl := r.bytes(), r.bytes(), r.bytes()
-	if r.err != nil {
-		return
-	}
-	if it.history, r.err = envelope.DecodeHistory(history); r.err != nil {
-		return
-	}
-	if len(edited) > 0 {
-		if it.edited, r.err = envelope.Decode(append([]byte(nil), edited...)); r.err != nil {
-			return
+// empty reports whether nothing was stored: what is heard of holders is not.
+func (r *record) empty() bool {
+	return r.history == nil && r.edited == nil && r.dead == nil && r.rounds == 0 && !r.ending.known
+}
+
+// walk goes over what few items have. Content that an operator wrote is an envelope of its own.
+func (r *record) walk(w *walk) {
+	var history, edited, dl []byte
+	if !w.reading {
+		history = envelope.AppendHistory(nil, r.history...)
+		if r.edited != nil {
+			edited = envelope.Append(nil, r.edited.message("", r.edited))
+		}
+		if r.dead != nil {
+			dl = envelope.AppendDeadLetter(nil, r.dead)
 		}
 	}
-	if len(dl) > 0 {
-		it.dead, r.err = envelope.DecodeDeadLetter(dl)
+	w.uints(&r.buried)
+	w.bytes(&history)
+	w.bytes(&edited)
+	if w.bytes(&dl); !w.reading || w.err != nil {
+		return
+	}
+	var err error
+	r.history, err = envelope.DecodeHistory(history)
+	if len(edited) > 0 && err == nil {
+		var m *driver.Message
+		if m, err = envelope.Decode(bytes.Clone(edited)); err == nil {
+			r.edited = contentOf(m)
+		}
+	}
+	if len(dl) > 0 && err == nil {
+		r.dead, err = envelope.DecodeDeadLetter(dl)
+	}
+	if err != nil {
+		w.fail(err)
 	}
 }

@@ -30,8 +30,10 @@ func (t *topic) closeStretch(now moment) {
 	}
 	s.recorded = true
 	j := t.journal
-	j.value = appendStretch(j.value[:0], &storedStretch{*s, c.ids.seed, c.open}, now)
-	t.note().Set(j.numberKey(kindStretch, s.first), j.value, nil)
+	w := writing(j.record, now)
+	(&storedStretch{*s, c.ids.seed, c.open}).walk(&w)
+	j.record = w.seal()
+	t.note().Set(j.numberKey(kindStretch, s.first), j.record, nil)
 }
 
 // openStretch has the record of a stretch removed, because it is no longer whole.
@@ -48,33 +50,23 @@ func (t *topic) removeStretch(first uint64) {
 	t.journal.thawed = true
 }
 
-func appendStretch(dst []byte, s *storedStretch, now moment) []byte {
-	start := len(dst)
-	dst = append(dst, recordVersion)
-	for _, n := range [...]uint64{s.seed, s.last, uint64(s.bytes), s.place, s.lastPlace} {
-		dst = binary.AppendUvarint(dst, n)
+// walk leaves out the first message, which is in the key.
+func (s *storedStretch) walk(w *walk) {
+	w.uints(&s.seed, &s.last)
+	count(w, &s.bytes, 1<<62)
+	w.uints(&s.place, &s.lastPlace)
+	w.tick(&s.due)
+	if !w.reading {
+		for _, h := range s.hashes {
+			w.data = binary.LittleEndian.AppendUint64(w.data, h)
+		}
+		return
 	}
-	dst = binary.AppendVarint(dst, now.stamp(s.due))
-	for _, h := range s.hashes {
-		dst = binary.LittleEndian.AppendUint64(dst, h)
+	for ; len(w.data) >= 8; w.data = w.data[8:] {
+		s.hashes = append(s.hashes, binary.LittleEndian.Uint64(w.data))
 	}
-	return seal(dst, start)
-}
-
-// decodeStretch reads what appendStretch wrote.
-func decodeStretch(first uint64, record []byte, now moment) (storedStretch, error) {
-	r := unseal(record)
-	s := storedStretch{seed: r.uint()}
-	s.stretch = stretch{first: first, last: r.uint(), bytes: int64(r.upTo(1 << 62)), place: r.uint(), lastPlace: r.uint(),
-		recorded: true}
-	s.due = now.read(r.int())
-	for len(r.rest) >= 8 && r.err == nil {
-		s.hashes = append(s.hashes, binary.LittleEndian.Uint64(r.rest))
-		r.rest = r.rest[8:]
+	s.recorded, s.count = true, len(s.hashes)
+	if s.count == 0 || s.last-s.first+1 != uint64(s.count) || s.lastPlace < s.place {
+		w.fail(fmt.Errorf("%d messages do not fit between 0-%d and 0-%d", s.count, s.first, s.last))
 	}
-	s.count = len(s.hashes)
-	if r.err == nil && (s.count == 0 || s.last-s.first+1 != uint64(s.count) || s.lastPlace < s.place) {
-		r.err = fmt.Errorf("%d messages do not fit between 0-%d and 0-%d", s.count, s.first, s.last)
-	}
-	return s, r.end()
 }

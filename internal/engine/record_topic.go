@@ -1,117 +1,82 @@
 package engine
 
 import (
-	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
 
-// storedTopic is a topic without its messages. Counts of what is there are not stored: they are counted again.
-type storedTopic struct {
-	name                                  string
-	config                                driver.TopicConfig
-	fixed, paused                         bool
-	seq, places, head                     uint64
-	trimmed                               uint64
-	trimmedDue                            int64 // stamp
-	groupNumbers                          uint32
-	published, fanned, expired, cancelled uint64
-	groups                                []storedGroup
+// topicRecord is what is stored of a topic beside its messages. Counts of what is there are not: they are counted again.
+type topicRecord struct {
+	name         string
+	config       driver.TopicConfig
+	fixed        bool // the configuration was given, not only defaulted
+	paused       bool
+	seq          uint64 // of the newest message
+	places       uint64 // given to items, in the order in which they became ready
+	head         uint64 // before which nothing was in the log
+	trimmed      uint64 // the newest message that was removed after being settled
+	trimmedDue   tick   // and when the newest of them became ready
+	groupNumbers uint32 // given to groups
+	stats        driver.TopicStats
+	groups       []*group // in order of their names
 }
 
-// storedGroup is a group. It sees what became ready after since, unless the state of a message says otherwise.
-type storedGroup struct {
-	number                                                    uint32
-	name                                                      string
-	order                                                     driver.Order
-	orderFixed, paused                                        bool
-	since, buried                                             uint64
-	received, acked, dropped, expired, cancelled, redelivered uint64
-	retried                                                   uint64
+// groupRecord is what is stored of a group. It sees what became ready after since, unless the state of a message says
+// otherwise.
+type groupRecord struct {
+	name       string
+	order      driver.Order
+	orderFixed bool // by its first member, or when it was created by hand
+	paused     bool
+	number     uint32
+	since      uint64 // the place of the newest message that became ready before it was created
+	buried     uint64 // the place of the newest dead letter
+	stats      driver.GroupStats
 }
 
-// appendTopic appends the record of a topic as it is now.
-func appendTopic(dst []byte, t *topic, now moment) []byte {
-	start := len(dst)
-	dst = append(dst, recordVersion)
-	dst = appendBytes(dst, t.name)
-	for _, n := range [...]int64{t.config.MaxMessages, t.config.MaxBytes, int64(t.config.Keep),
-		int64(t.config.Partitions)} {
-		dst = binary.AppendVarint(dst, n)
+// walk makes a topic that is read, and its groups, as far as they are stored.
+func (t *topicRecord) walk(w *walk) {
+	w.texts(&t.name)
+	number(w, &t.config.MaxMessages)
+	number(w, &t.config.MaxBytes)
+	number(w, &t.config.Keep)
+	number(w, &t.config.Partitions)
+	w.flags(&t.config.ExpiredDead, &t.fixed, &t.paused)
+	w.tick(&t.trimmedDue)
+	w.uints(&t.seq, &t.places, &t.head, &t.trimmed)
+	count(w, &t.groupNumbers, math.MaxUint32)
+	n := uint64(len(t.groups))
+	w.uints(&t.stats.Published, &t.stats.Fanned, &t.stats.Expired, &t.stats.Cancelled, &n)
+	for i := 0; uint64(i) < n && w.err == nil; i++ {
+		if w.reading {
+			t.groups = append(t.groups, &group{})
+		}
+		t.groups[i].groupRecord.walk(w)
 	}
-	for _, b := range [...]bool{t.config.ExpiredDead, t.fixed, t.paused} {
-		dst = appendBool(dst, b)
-	}
-	dst = binary.AppendVarint(dst, now.stamp(t.trimmedDue))
-	for _, n := range [...]uint64{t.seq, t.places, t.first(), t.trimmed, uint64(t.groupNumbers),
-		t.stats.Published, t.stats.Fanned, t.stats.Expired, t.stats.Cancelled, uint64(len(t.groups))} {
-		dst = binary.AppendUvarint(dst, n)
-	}
-	for _, g := range t.groups {
-		dst = appendGroup(dst, g)
-	}
-	return seal(appendLater(dst, t), start)
+	t.walkLater(w)
 }
 
-// appendLater appends what records of older programs do not have, unless there is nothing of it: the bound of what is
-// kept, then how often each group retried.
-func appendLater(dst []byte, t *topic) []byte {
+// walkLater walks what records of older programs do not have, unless there is nothing of it: the bound of what is kept,
+// then how often each group retried.
+func (t *topicRecord) walkLater(w *walk) {
 	retried := slices.ContainsFunc(t.groups, func(g *group) bool { return g.stats.Retried > 0 })
-	if t.config.KeepMost > 0 || retried {
-		dst = binary.AppendUvarint(dst, uint64(t.config.KeepMost))
+	if w.later(t.config.KeepMost > 0 || retried) {
+		count(w, &t.config.KeepMost, math.MaxInt64)
 	}
-	if retried {
+	if w.later(retried) {
 		for _, g := range t.groups {
-			dst = binary.AppendUvarint(dst, g.stats.Retried)
+			w.uints(&g.stats.Retried)
 		}
 	}
-	return dst
 }
 
-func appendGroup(dst []byte, g *group) []byte {
-	dst = appendBytes(dst, g.name)
-	for _, b := range [...]bool{g.orderFixed, g.paused} {
-		dst = appendBool(dst, b)
-	}
-	for _, n := range [...]uint64{uint64(g.number), uint64(g.order), g.since, g.buried, g.stats.Received, g.stats.Acked,
-		g.stats.Dropped,
-		g.stats.Expired, g.stats.Cancelled, g.stats.Redelivered} {
-		dst = binary.AppendUvarint(dst, n)
-	}
-	return dst
-}
-
-// decodeTopic reads what appendTopic wrote. It keeps nothing of record.
-func decodeTopic(record []byte) (*storedTopic, error) {
-	r := unseal(record)
-	s := &storedTopic{name: r.text()}
-	s.config = driver.TopicConfig{MaxMessages: r.int(), MaxBytes: r.int(), Keep: time.Duration(r.int()),
-		Partitions: int(r.int())}
-	s.config.ExpiredDead, s.fixed, s.paused = r.bool(), r.bool(), r.bool()
-	s.trimmedDue = r.int()
-	s.seq, s.places, s.head, s.trimmed, s.groupNumbers = r.uint(), r.uint(), r.uint(), r.uint(), r.uint32()
-	s.published, s.fanned, s.expired, s.cancelled = r.uint(), r.uint(), r.uint(), r.uint()
-	n := r.uint()
-	for i := uint64(0); i < n && r.err == nil; i++ {
-		g := storedGroup{name: r.text(), orderFixed: r.bool(), paused: r.bool(), number: r.uint32(),
-			order: driver.Order(r.upTo(uint64(driver.Relaxed)))}
-		g.since, g.buried = r.uint(), r.uint()
-		g.received, g.acked, g.dropped, g.expired, g.cancelled, g.redelivered = r.uint(), r.uint(), r.uint(), r.uint(),
-			r.uint(), r.uint()
-		s.groups = append(s.groups, g)
-	}
-	if len(r.rest) > 0 && r.err == nil {
-		s.config.KeepMost = int64(r.upTo(math.MaxInt64))
-	}
-	for i := 0; len(r.rest) > 0 && r.err == nil && i < len(s.groups); i++ {
-		s.groups[i].retried = r.uint()
-	}
-	if err := r.end(); err != nil {
-		return nil, fmt.Errorf("a topic: %w", err)
-	}
-	return s, nil
+func (g *groupRecord) walk(w *walk) {
+	w.texts(&g.name)
+	w.flags(&g.orderFixed, &g.paused)
+	count(w, &g.number, math.MaxUint32)
+	count(w, &g.order, uint64(driver.Relaxed))
+	s := &g.stats
+	w.uints(&g.since, &g.buried, &s.Received, &s.Acked, &s.Dropped, &s.Expired, &s.Cancelled, &s.Redelivered)
 }

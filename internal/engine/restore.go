@@ -87,7 +87,6 @@ type restorer struct {
 	t        *topic
 	number   uint32
 	now      moment
-	stored   *storedTopic
 	groups   map[uint32]*group
 	resolved map[*item]uint64
 	begun    map[*item]uint64 // the claim whose handler had begun
@@ -96,6 +95,7 @@ type restorer struct {
 	claims   []storedClaim
 	claimed  map[uint64]bool // what they concern
 	read     int             // messages
+	state    storedState     // scratch
 	warm     bool            // nothing more becomes cold
 	progress func(string, int)
 }
@@ -107,23 +107,17 @@ type storedClaim struct {
 }
 
 func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
-	r := &restorer{number: number, now: e.now(), groups: map[uint32]*group{},
-		resolved: map[*item]uint64{}, begun: map[*item]uint64{}, items: map[*group][]*item{}, claimed: map[uint64]bool{},
-		progress: progress}
-	key := appendPrefix(nil, number, kindTopic)
-	problem := errors.New("it is missing")
-	err := e.o.Store.Read([][]byte{key}, func(_ int, value []byte) {
-		if value != nil {
-			r.stored, problem = decodeTopic(value)
-		}
-	})
+	stored, problem, err := readTopic(e.o.Store, number, e.now())
 	if err != nil {
 		return err
 	}
 	if problem != nil {
 		return damaged(fmt.Sprintf("the record of topic number %d is damaged", number), problem)
 	}
-	r.open(e)
+	r := &restorer{number: number, now: e.now(), groups: map[uint32]*group{},
+		resolved: map[*item]uint64{}, begun: map[*item]uint64{}, items: map[*group][]*item{}, claimed: map[uint64]bool{},
+		progress: progress}
+	r.open(e, stored)
 	if err := r.readClaims(); err != nil {
 		return err
 	}
@@ -158,23 +152,25 @@ func damaged(what string, cause error) error {
 		"is damaged", cause)
 }
 
+// readTopic reads the record of a topic, or says what is wrong with it.
+func readTopic(s Records, number uint32, now moment) (t *topicRecord, problem, err error) {
+	t, problem = &topicRecord{}, errors.New("it is missing")
+	err = s.Read([][]byte{appendPrefix(nil, number, kindTopic)}, func(_ int, value []byte) {
+		if value != nil {
+			problem = readRecord(value, t, now)
+		}
+	})
+	return t, problem, err
+}
+
 // open makes the topic and its groups.
-func (r *restorer) open(e *Engine) {
-	s := r.stored
-	t := newTopic(e, s.name)
-	r.t = t
-	t.journal.number, t.journal.cleared = r.number, s.head
-	t.config, t.fixed, t.paused = s.config, s.fixed, s.paused
-	t.seq, t.places, t.trimmed, t.groupNumbers = s.seq, s.places, s.trimmed, s.groupNumbers
-	t.trimmedDue = r.now.read(s.trimmedDue)
-	t.stats.Published, t.stats.Fanned, t.stats.Expired, t.stats.Cancelled = s.published, s.fanned, s.expired, s.cancelled
-	for _, sg := range s.groups {
-		g := newGroup(t, sg.name, sg.order, sg.orderFixed)
-		g.number, g.since, g.paused, g.buried = sg.number, sg.since, sg.paused, sg.buried
-		g.stats = driver.GroupStats{Received: sg.received, Acked: sg.acked, Dropped: sg.dropped, Expired: sg.expired,
-			Cancelled: sg.cancelled, Redelivered: sg.redelivered, Retried: sg.retried}
+func (r *restorer) open(e *Engine, stored *topicRecord) {
+	r.t = newTopic(e, stored.name)
+	r.t.topicRecord = *stored
+	r.t.journal.number, r.t.journal.cleared = r.number, stored.head
+	for _, g := range r.t.groups {
+		g.open(r.t)
 		r.groups[g.number] = g
-		t.groups = append(t.groups, g) // they are stored in order of their names
 	}
 }
 
@@ -186,12 +182,12 @@ func (r *restorer) readClaims() error {
 		if !ok {
 			return damaged(fmt.Sprintf("key %x of topic %q is not one of this program", key, r.t.name), nil)
 		}
-		group, seqs, err := decodeReceipt(value)
-		if err != nil {
+		var c claimRecord
+		if err := readRecord(value, &c, r.now); err != nil {
 			return damaged(fmt.Sprintf("the record of claim %d of topic %q is damaged", number, r.t.name), err)
 		}
-		for i, seq := range seqs {
-			r.claims = append(r.claims, storedClaim{r.groups[group], seq, number - uint64(i)})
+		for i, seq := range c.seqs {
+			r.claims = append(r.claims, storedClaim{r.groups[c.group], seq, number - uint64(i)})
 			r.claimed[seq] = true
 		}
 		r.t.note().Delete(key)
@@ -221,8 +217,8 @@ func (r *restorer) readKnown() error {
 	for _, kind := range [...]byte{kindDedup, kindOwnID} {
 		from, to := rangeOf(r.number, kind)
 		err := r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
-			k, err := decodeKnown(value)
-			if err != nil {
+			var k known
+			if err := readRecord(value, &k, r.now); err != nil {
 				return damaged(fmt.Sprintf("a remembered id of topic %q is damaged", r.t.name), err)
 			}
 			id, until := string(key[prefixSize:]), r.now.read(k.until)

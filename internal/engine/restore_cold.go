@@ -63,16 +63,16 @@ func (r *restorer) restoreCold(s *storedCold) error {
 	if s.tail.count == 0 || s.tail.ids.count > s.tail.count {
 		return damaged("the description of the backlog of topic "+t.name+" is damaged", errors.New("its sums are wrong"))
 	}
-	t.cold = s.tail
+	t.cold = *s.tail
 	t.e.stored.Add(int64(s.tail.count))
 	t.stats.Messages += int64(s.tail.count)
 	for _, x := range s.tail.stretches.vs {
 		t.stats.Bytes += x.bytes
 	}
-	for number, cold := range s.groups {
-		if g := r.groups[number]; g != nil {
-			g.cold = cold
-			g.count[ready] += cold
+	for _, x := range s.groups {
+		if g := r.groups[x.number]; g != nil {
+			g.cold = x.cold
+			g.count[ready] += x.cold
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ type found struct {
 	message *driver.Message // its body is not its own
 	size    int
 	raw     []byte // in place of message, where that cannot be decoded
+	state   []byte // the record of it, in a chunk of the index
 }
 
 // progressEvery is how many messages are read between two reports.
@@ -22,7 +23,7 @@ const progressEvery = 250_000
 // readMessages reads all messages, but those of stretches that are recorded, and where they are.
 func (r *restorer) readMessages() error {
 	stretches, err := r.readStretches()
-	from := appendNumberKey(nil, r.number, kindMessage, r.stored.head) // what lies before is known to be gone
+	from := appendNumberKey(nil, r.number, kindMessage, r.t.head) // what lies before is known to be gone
 	for i := range stretches {
 		s := &stretches[i]
 		if err == nil {
@@ -67,8 +68,8 @@ func (r *restorer) readBetween(from, to []byte) error {
 
 // readState restores the last message with its state.
 func (r *restorer) readState(last **found, seq uint64, value []byte) error {
-	s, err := decodeState(value)
-	if err != nil {
+	s := &r.state
+	if err := s.read(value, r.now); err != nil {
 		return damaged(fmt.Sprintf("the state of message 0-%d of topic %q is damaged", seq, r.t.name), err)
 	}
 	if *last == nil || (*last).seq != seq {
@@ -102,27 +103,27 @@ func (t *topic) readFound(seq uint64, value []byte) found {
 
 // restore makes the entry of a message and puts it where it was.
 func (r *restorer) restore(f *found, s *storedState) {
-	h := f.head
 	if s == nil && r.staysCold(f) {
 		r.keepCold(f)
 		return
 	}
+	flags := saved
 	if s != nil {
-		h = messageHead{state: s.state, fan: s.fan, due: s.due, expires: s.expires}
+		flags |= recorded
+	} else {
+		s = &r.state
+		s.unchanged(f.head, r.t.groups)
 	}
 	e := &entry{}
-	if h.state == fanned {
+	if s.state == fanned {
 		e = newPrompt()
 	}
-	e.seq, e.dueAt, e.flags = f.seq, container.Nowhere, saved
-	e.state, e.fan, e.due = h.state, h.fan, r.now.read(h.due)
-	if s != nil {
-		e.flags |= recorded
-	}
-	if at := r.now.read(h.expires); at != never {
+	e.seq, e.dueAt, e.flags = f.seq, container.Nowhere, flags
+	e.state, e.fan, e.due = s.state, s.fan, r.now.read(s.due)
+	if at := r.now.read(s.expires); at != never {
 		e.expiry = &expiry{at: at, heapAt: container.Nowhere}
 	}
-	if f.message != nil && h.state != invalid {
+	if f.message != nil && s.state != invalid {
 		r.t.index(e, f)
 	} else {
 		r.keepRaw(e, f)
@@ -190,17 +191,9 @@ func (r *restorer) place(e *entry, s *storedState) {
 
 // restoreItems puts a message where each group had it. A state lists every group that has not settled it.
 func (r *restorer) restoreItems(e *entry, s *storedState) {
-	if s == nil {
-		for _, g := range r.t.groups {
-			if g.since < e.fan {
-				r.restoreItem(e, g, &storedItem{plain: true, state: ready})
-			}
-		}
-	} else {
-		for i := range s.items {
-			if g := r.groups[s.items[i].group]; g != nil {
-				r.restoreItem(e, g, &s.items[i])
-			}
+	for i := range s.items {
+		if g := r.groups[s.items[i].group]; g != nil {
+			r.restoreItem(e, g, &s.items[i])
 		}
 	}
 	if e.items != nil && e.items.g == nil {
@@ -209,7 +202,7 @@ func (r *restorer) restoreItems(e *entry, s *storedState) {
 	if e.settled() {
 		e.kept = 1
 		at := r.now.tick
-		if s != nil && s.settled != 0 {
+		if s.settled != 0 {
 			at = r.now.read(s.settled)
 		}
 		r.settled = append(r.settled, settlement{seq: e.seq, at: at, kept: 1})
@@ -220,14 +213,13 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 	it := e.newItem(g)
 	it.state, it.since = s.state, e.due
 	if !s.plain {
-		it.cause, it.Tail, it.Place, it.since = s.cause, s.toTail, s.place, r.now.read(s.since)
-		it.failures, it.lost = int32(s.failures), s.lost
-		it.set(leaseLost, s.lapsed)
+		it.cause, it.Tail, it.Place, it.since = s.cause, s.Tail, s.Place, s.since
+		it.failures, it.lost, it.more = s.failures, s.lost, s.more
+		it.set(leaseLost, s.is(leaseLost))
 		r.resolved[it] = s.resolved
-		if s.begun > 0 {
-			r.begun[it] = s.begun
+		if s.begunClaim > 0 {
+			r.begun[it] = s.begunClaim
 		}
-		r.restoreRecord(it, s)
 	}
 	if g.count[it.state]++; it.state == ready {
 		g.countNormal(it, 1)
@@ -238,17 +230,5 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 		r.items[g] = append(r.items[g], it)
 	case it.state == dead:
 		g.graves.put(it.more.buried, it)
-	}
-}
-
-func (r *restorer) restoreRecord(it *item, s *storedItem) {
-	if s.history == nil && s.edited == nil && s.dead == nil && s.rounds == 0 && !s.ending.known {
-		return
-	}
-	it.more = &record{history: s.history, dead: s.dead, buried: s.buried, rounds: s.rounds, ending: s.ending}
-	if s.edited != nil {
-		c := &entry{}
-		c.setContent(s.edited)
-		it.more.edited = c
 	}
 }

@@ -15,12 +15,12 @@ func (r *restorer) readIndex() (bool, error) {
 	if r.warm, err = r.hasCold(); err != nil {
 		return false, err
 	}
-	n, stored := 0, &storedCold{}
+	n, stored := 0, &storedCold{tail: &coldTail{}}
 	err = r.scanIndex(func(number uint64, chunk []byte) error {
 		if number >= coldChunks {
-			return decodeCold(number, chunk, stored, r.now)
+			return readCold(number, chunk, stored, r.now)
 		}
-		return decodeChunk(chunk, func(f *found, s *storedState) {
+		return readChunk(chunk, r.now, func(f *found, s *storedState) {
 			r.restore(f, s)
 			if n++; n%progressEvery == 0 && r.progress != nil {
 				r.progress(r.t.name, n)
@@ -36,8 +36,9 @@ func (r *restorer) readIndex() (bool, error) {
 // marked returns how many chunks the mark behind them tells of; none if there is no mark.
 func (r *restorer) marked() (chunks int, err error) {
 	err = r.t.e.o.Store.Read([][]byte{appendPrefix(nil, r.number, kindIndex)}, func(_ int, value []byte) {
-		if n, err := decodeMark(value); err == nil {
-			chunks = int(n)
+		var m mark
+		if readRecord(value, &m, r.now) == nil {
+			chunks = int(m)
 		}
 	})
 	return chunks, err
@@ -47,7 +48,7 @@ func (r *restorer) marked() (chunks int, err error) {
 func (r *restorer) wholeIndex(chunks int) bool {
 	err := r.scanIndex(func(_ uint64, chunk []byte) error {
 		chunks--
-		return unseal(chunk).err
+		return unseal(chunk, recordVersion, r.now).err
 	})
 	return err == nil && chunks == 0
 }

@@ -12,8 +12,8 @@ func (r *restorer) readStretches() (use []storedStretch, err error) {
 		if !ok {
 			return damaged(fmt.Sprintf("key %x of topic %q is not one of this program", key, t.name), nil)
 		}
-		s, err := decodeStretch(first, value, r.now)
-		if err != nil || !r.usable(&s, use) {
+		s := storedStretch{stretch: stretch{first: first}}
+		if err := readRecord(value, &s, r.now); err != nil || !r.usable(&s, use) {
 			t.removeStretch(first) // its messages are read
 			return nil
 		}
@@ -37,7 +37,7 @@ func (r *restorer) usable(s *storedStretch, before []storedStretch) bool {
 		}
 		seen = seen || g.since < s.place
 	}
-	return seen && r.t.e.o.Window > 0 && s.first >= r.stored.head && s.last <= r.t.seq
+	return seen && r.t.e.o.Window > 0 && s.first >= r.t.head && s.last <= r.t.seq
 }
 
 // keepStretch counts the messages of a stretch that stay in the store only.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -40,18 +39,18 @@ func (t *topic) describable() bool {
 }
 
 func (t *topic) snapshot(ctx context.Context, now moment) error {
-	var chunk []byte
+	var chunk walk
 	n, chunks := 0, 0
 	first := uint64(0)
 	for _, e := range t.log.all() {
 		if n%chunkSize == 0 {
-			first, chunk = e.seq, append(chunk[:0], recordVersion)
+			first, chunk = e.seq, writing(chunk.data, now)
 		}
-		chunk = appendIndexed(chunk, e, now)
+		asFound(e, now).walk(&chunk)
 		n++
 		if n%chunkSize == 0 || n == t.log.count {
 			key := appendNumberKey(nil, t.journal.number, kindIndex, first)
-			if err := t.e.put(ctx, key, seal(chunk, 0)); err != nil {
+			if err := t.e.put(ctx, key, chunk.seal()); err != nil {
 				return err
 			}
 			chunks++
@@ -61,7 +60,9 @@ func (t *topic) snapshot(ctx context.Context, now moment) error {
 	if err != nil {
 		return err
 	}
-	return t.e.put(ctx, appendPrefix(nil, t.journal.number, kindIndex), appendMark(nil, chunks+more))
+	behind, w := mark(chunks+more), writing(nil, now)
+	behind.walk(&w)
+	return t.e.put(ctx, appendPrefix(nil, t.journal.number, kindIndex), w.seal())
 }
 
 // put stores one record, and waits for it: chunks must not pile up in memory.
@@ -71,75 +72,62 @@ func (e *Engine) put(ctx context.Context, key, value []byte) error {
 	return e.o.Store.Append(b, false).Wait(ctx, false)
 }
 
-// appendMark appends the mark behind so many chunks.
-func appendMark(dst []byte, chunks int) []byte {
-	start := len(dst)
-	dst = append(dst, recordVersion)
-	dst = binary.AppendUvarint(dst, uint64(chunks))
-	return seal(dst, start)
-}
+// mark stands behind so many chunks.
+type mark uint64
 
-func decodeMark(record []byte) (chunks uint64, err error) {
-	r := unseal(record)
-	chunks = r.uint()
-	return chunks, r.end()
-}
+func (m *mark) walk(w *walk) { w.uints((*uint64)(m)) }
 
-// appendIndexed appends what the indexes keep of a message.
-func appendIndexed(dst []byte, e *entry, now moment) []byte {
-	h := headOf(e, now)
-	dst = binary.AppendUvarint(dst, e.seq)
-	dst = append(dst, byte(h.state))
-	dst = binary.AppendUvarint(dst, h.fan)
-	dst = binary.AppendVarint(dst, h.due)
-	dst = binary.AppendVarint(dst, h.expires)
-	dst = appendBytes(dst, e.id)
-	dst = appendBytes(dst, e.key)
-	dst = binary.AppendVarint(dst, int64(e.priority))
-	ttl := time.Duration(0)
+// asFound is what the indexes keep of a message, as if it had been read, and the record of its state if there is one.
+func asFound(e *entry, now moment) *found {
+	f := &found{seq: e.seq, head: headOf(e, now), size: int(e.size()), message: &driver.Message{ID: e.id, Key: e.key,
+		Priority: e.priority, PublishedAt: time.Unix(0, e.published), OwnID: e.is(ownID)}}
 	if e.expiry != nil {
-		ttl = e.expiry.ttl
+		f.message.TTL = e.expiry.ttl
 	}
-	dst = binary.AppendVarint(dst, int64(ttl))
-	dst = binary.AppendVarint(dst, e.published)
-	dst = appendBool(dst, e.is(ownID))
-	dst = binary.AppendUvarint(dst, uint64(e.size()))
-	if !e.is(recorded) {
-		return appendBytes(dst, "")
+	if e.is(recorded) {
+		var s storedState
+		s.of(e, now)
+		w := writing(nil, now)
+		s.walk(&w)
+		f.state = w.seal()
 	}
-	return appendBytes(dst, appendState(nil, e, now))
+	return f
 }
 
-// decodeIndexed reads what appendIndexed wrote, and the state if there is one.
-func decodeIndexed(r *reader) (*found, *storedState) {
-	f := &found{seq: r.uint()}
-	f.head = messageHead{state: entryState(r.upTo(uint64(fanned))), fan: r.uint(), due: r.int(), expires: r.int()}
-	f.message = &driver.Message{ID: r.text(), Key: r.text(), Priority: driver.Priority(r.int()),
-		TTL:         time.Duration(r.int()),
-		PublishedAt: time.Unix(0, r.int()), OwnID: r.bool()}
-	f.size = int(r.upTo(1 << 40))
-	record := r.bytes()
-	if r.err == nil && (f.head.state == atRest || f.message.ID == "" || !f.message.Priority.Valid()) {
-		r.err = fmt.Errorf("message 0-%d is not one", f.seq)
+func (f *found) walk(w *walk) {
+	m := f.message
+	w.uints(&f.seq)
+	w.head(&f.head, fanned)
+	w.texts(&m.ID, &m.Key)
+	number(w, &m.Priority)
+	number(w, &m.TTL)
+	published := m.PublishedAt.UnixNano()
+	number(w, &published)
+	m.PublishedAt = time.Unix(0, published)
+	w.flags(&m.OwnID)
+	count(w, &f.size, 1<<40)
+	if w.bytes(&f.state); w.reading && (f.head.state == atRest || m.ID == "" || !m.Priority.Valid()) {
+		w.fail(fmt.Errorf("message 0-%d is not one", f.seq))
 	}
-	if r.err != nil || len(record) == 0 {
-		return f, nil
-	}
-	s, err := decodeState(record)
-	if err == nil && s.state == invalid {
-		err = fmt.Errorf("message 0-%d is invalid", f.seq)
-	}
-	r.err = err
-	return f, s
 }
 
-// decodeChunk reads the messages of one chunk.
-func decodeChunk(record []byte, use func(f *found, s *storedState)) error {
-	r := unseal(record)
-	for len(r.rest) > 0 && r.err == nil {
-		if f, s := decodeIndexed(r); r.err == nil {
+// readChunk reads the messages of one chunk.
+func readChunk(record []byte, now moment, use func(f *found, s *storedState)) error {
+	w := unseal(record, recordVersion, now)
+	for w.more() {
+		f, s := &found{message: &driver.Message{}}, (*storedState)(nil)
+		f.walk(w)
+		if len(f.state) > 0 && w.err == nil {
+			s = &storedState{}
+			if err := s.read(f.state, now); err != nil {
+				w.fail(err)
+			} else if s.state == invalid {
+				w.fail(fmt.Errorf("message 0-%d is invalid", f.seq))
+			}
+		}
+		if w.err == nil {
 			use(f, s)
 		}
 	}
-	return r.end()
+	return w.end()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // What is cold is described in chunks of its own, behind those of the messages: one for the stretches, and others for
@@ -19,43 +20,27 @@ func (t *topic) snapshotCold(ctx context.Context, now moment) (chunks int, err e
 	if t.cold.count == 0 {
 		return 0, nil
 	}
-	write := func(chunk []byte) error {
+	w := writing(nil, now)
+	put := func() error {
 		key := appendNumberKey(nil, t.journal.number, kindIndex, coldChunks+uint64(chunks))
 		chunks++
-		return t.e.put(ctx, key, seal(chunk, 0))
+		err := t.e.put(ctx, key, w.seal())
+		w = writing(w.data, now)
+		return err
 	}
-	if err := write(t.appendStretches([]byte{recordVersion}, now)); err != nil {
+	t.storedCold().walk(&w)
+	if err := put(); err != nil {
 		return chunks, err
 	}
-	chunk := []byte{recordVersion}
 	for n := range t.cold.ids.tables {
-		chunk = t.cold.ids.appendTable(chunk, n)
-		if len(chunk) >= coldChunkSize || n == coldTables-1 {
-			if err := write(chunk); err != nil {
+		w.data = t.cold.ids.appendTable(w.data, n)
+		if len(w.data) >= coldChunkSize || n == coldTables-1 {
+			if err := put(); err != nil {
 				return chunks, err
 			}
-			chunk = append(chunk[:0], recordVersion)
 		}
 	}
 	return chunks, nil
-}
-
-func (t *topic) appendStretches(dst []byte, now moment) []byte {
-	c := &t.cold
-	for _, n := range [...]uint64{c.ids.seed, c.ids.base, uint64(len(t.groups))} {
-		dst = binary.AppendUvarint(dst, n)
-	}
-	for _, g := range t.groups {
-		dst = binary.AppendUvarint(dst, uint64(g.number))
-		dst = binary.AppendUvarint(dst, uint64(g.cold))
-	}
-	for _, s := range c.stretches.vs {
-		for _, n := range [...]uint64{s.first, s.last, uint64(s.count), uint64(s.bytes), s.place, s.lastPlace} {
-			dst = binary.AppendUvarint(dst, n)
-		}
-		dst = appendBool(binary.AppendVarint(dst, now.stamp(s.due)), s.recorded)
-	}
-	return dst
 }
 
 // appendTable appends one table: its number, how many slots are used, and those.
@@ -75,36 +60,42 @@ func (x *coldIDs) appendTable(dst []byte, n int) []byte {
 
 // storedCold is what the chunks say.
 type storedCold struct {
-	tail   coldTail
-	groups map[uint32]int64
+	tail   *coldTail
+	groups []coldGroup
 }
 
-// decodeCold reads one chunk into s; the first one is the first that is written.
-func decodeCold(number uint64, record []byte, s *storedCold, now moment) error {
-	r := unseal(record)
-	if number == coldChunks {
-		s.decodeStretches(r, now)
-	} else {
-		s.tail.ids.decodeTables(r)
-	}
-	return r.end()
+// coldGroup is how many cold messages a group has.
+type coldGroup struct {
+	number uint32
+	cold   int64
 }
 
-func (s *storedCold) decodeStretches(r *reader, now moment) {
-	c := &s.tail
-	c.ids.seed, c.ids.base = r.uint(), r.uint()
-	s.groups = map[uint32]int64{}
-	for n := r.uint(); n > 0 && r.err == nil; n-- {
-		number := r.uint32()
-		s.groups[number] = int64(r.upTo(1 << 62))
+func (t *topic) storedCold() *storedCold {
+	s := &storedCold{tail: &t.cold}
+	for _, g := range t.groups {
+		s.groups = append(s.groups, coldGroup{g.number, g.cold})
 	}
-	for last := uint64(0); len(r.rest) > 0 && r.err == nil; {
-		x := stretch{first: r.uint(), last: r.uint(), count: int(r.upTo(1 << 40)), bytes: int64(r.upTo(1 << 62)),
-			place: r.uint(), lastPlace: r.uint()}
-		x.due = now.read(r.int())
-		x.recorded = r.bool()
-		if r.err == nil && (x.first <= last || x.last < x.first || x.count == 0) {
-			r.err = fmt.Errorf("the stretch from 0-%d to 0-%d is not one", x.first, x.last)
+	return s
+}
+
+// walk goes over the first chunk.
+func (s *storedCold) walk(w *walk) {
+	c, n := s.tail, uint64(len(s.groups))
+	w.uints(&c.ids.seed, &c.ids.base, &n)
+	for i := 0; uint64(i) < n && w.err == nil; i++ {
+		if w.reading {
+			s.groups = append(s.groups, coldGroup{})
+		}
+		count(w, &s.groups[i].number, math.MaxUint32)
+		count(w, &s.groups[i].cold, 1<<62)
+	}
+	for i := range c.stretches.vs {
+		c.stretches.vs[i].walk(w)
+	}
+	for last := uint64(0); w.more(); {
+		var x stretch
+		if x.walk(w); x.first <= last || x.last < x.first || x.count == 0 {
+			w.fail(fmt.Errorf("the stretch from 0-%d to 0-%d is not one", x.first, x.last))
 		}
 		last = x.last
 		c.count += x.count
@@ -113,23 +104,43 @@ func (s *storedCold) decodeStretches(r *reader, now moment) {
 	}
 }
 
-func (x *coldIDs) decodeTables(r *reader) {
+func (s *stretch) walk(w *walk) {
+	w.uints(&s.first, &s.last)
+	count(w, &s.count, 1<<40)
+	count(w, &s.bytes, 1<<62)
+	w.uints(&s.place, &s.lastPlace)
+	w.tick(&s.due)
+	w.flags(&s.recorded)
+}
+
+// readCold reads one chunk into s; the first one is the first that is written.
+func readCold(number uint64, record []byte, s *storedCold, now moment) error {
+	w := unseal(record, recordVersion, now)
+	if number == coldChunks {
+		s.walk(w)
+	} else {
+		s.tail.ids.readTables(w)
+	}
+	return w.end()
+}
+
+func (x *coldIDs) readTables(w *walk) {
 	if x.tables == nil {
 		x.tables, x.used = make([][]uint64, coldTables), make([]int32, coldTables)
 	}
-	for len(r.rest) > 0 && r.err == nil {
-		n, used := r.upTo(coldTables-1), r.upTo(1<<30)
-		if r.err != nil || uint64(len(r.rest)) < 8*used {
-			r.err = errCutOff
-			return
+	for w.more() {
+		var n, used int
+		count(w, &n, coldTables-1)
+		if count(w, &used, 1<<30); len(w.data) < 8*used {
+			w.fail(errCutOff)
 		}
-		for ; used > 0; used-- {
-			slot := binary.LittleEndian.Uint64(r.rest)
-			if r.rest = r.rest[8:]; slot == 0 {
-				r.err = fmt.Errorf("table %d of the ids has an empty slot", n)
+		for ; used > 0 && w.err == nil; used-- {
+			slot := binary.LittleEndian.Uint64(w.data)
+			if w.data = w.data[8:]; slot == 0 {
+				w.fail(fmt.Errorf("table %d of the ids has an empty slot", n))
 				return
 			}
-			x.insert(n, slot)
+			x.insert(uint64(n), slot)
 		}
 	}
 }

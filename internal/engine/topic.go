@@ -14,17 +14,12 @@ import (
 
 // topic is one shard: everything in it is guarded by mu.
 type topic struct {
-	e    *Engine
-	name string
+	e *Engine
 
-	mu     sync.Mutex
-	ended  bool // closed or deleted
-	config driver.TopicConfig
-	fixed  bool // the configuration was given, not only defaulted
-	paused bool
+	mu    sync.Mutex
+	ended bool // closed or deleted
+	topicRecord
 
-	seq     uint64 // of the newest message
-	places  uint64 // given to items, in the order in which they became ready
 	log     sequence[entry]
 	ids     container.Table[*entry]
 	known   memory
@@ -35,22 +30,15 @@ type topic struct {
 	invalid sequence[entry]
 	cold    coldTail
 
-	trimmed    uint64 // the newest message that was removed after being settled
-	trimmedDue tick   // and when the newest of them became ready
+	dirty []*group // have something new to claim
+	freed int64    // messages removed, not yet told to the engine
+	spent []*item  // ended in this step
 
-	groups []*group // in order of their names
-	dirty  []*group // have something new to claim
-	freed  int64    // messages removed, not yet told to the engine
-	spent  []*item  // ended in this step
-
-	journal      *journal // nil without a store
-	groupNumbers uint32   // given to groups, in the store
+	journal *journal // nil without a store
 
 	leaseNext tick // no lease ends before
 	timer     *time.Timer
 	armed     tick
-
-	stats driver.TopicStats
 }
 
 // settlement says since when a message is kept.
@@ -62,7 +50,7 @@ type settlement struct {
 
 func newTopic(e *Engine, name string) *topic {
 	t := &topic{
-		e: e, name: name, armed: never, leaseNext: never,
+		e: e, armed: never, topicRecord: topicRecord{name: name}, leaseNext: never,
 		ids:     container.NewTable[*entry](),
 		delayed: container.NewHeap[tick](func(e *entry, at int32) { e.dueAt = at }),
 		expires: container.NewHeap[tick](func(e *entry, at int32) { e.expiry.heapAt = at }),
@@ -129,11 +117,11 @@ func (t *topic) noGroup(name string) error {
 }
 
 func (t *topic) addGroup(name string, o driver.Order, fixed bool) *group {
-	g := newGroup(t, name, o, fixed)
+	t.groupNumbers++
+	g := &group{groupRecord: groupRecord{name: name, order: o, orderFixed: fixed, number: t.groupNumbers, since: t.places}}
+	g.open(t)
 	i, _ := slices.BinarySearchFunc(t.groups, name, func(g *group, n string) int { return strings.Compare(g.name, n) })
 	t.groups = slices.Insert(t.groups, i, g)
-	t.groupNumbers++
-	g.number, g.since = t.groupNumbers, t.places
 	t.alter()
 	return g
 }

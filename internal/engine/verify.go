@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/kv"
 )
@@ -75,12 +74,12 @@ func (v *verifier) system() {
 type verifiedTopic struct {
 	*verifier
 	number uint32
-	stored *storedTopic
+	stored *topicRecord
 	counts [invalid + 1]int64
 	groups map[uint32]*[done + 1]int64
 
 	seq     uint64 // of the message before
-	head    messageHead
+	last    storedState
 	bad     error // why it cannot be decoded
 	pending bool  // its state may follow
 }
@@ -111,7 +110,7 @@ func (v *verifier) topic(ctx context.Context, number uint32) error {
 		t.wrong("its records cannot be read: %v", err) // their sum would say nothing
 		return nil
 	}
-	t.count(nil)
+	t.count()
 	t.balance()
 	return nil
 }
@@ -124,18 +123,13 @@ func (t *verifiedTopic) wrong(format string, args ...any) {
 	t.problem(name + ": " + fmt.Sprintf(format, args...))
 }
 
-func (t *verifiedTopic) readTopic() (err error) {
-	problem := fmt.Errorf("it is missing")
-	err = t.s.Read([][]byte{appendPrefix(nil, t.number, kindTopic)}, func(_ int, value []byte) {
-		if value != nil {
-			t.stored, problem = decodeTopic(value)
-		}
-	})
-	if err != nil || problem != nil {
-		t.stored = nil
-		return cmp.Or(err, problem)
+func (t *verifiedTopic) readTopic() error {
+	stored, problem, err := readTopic(t.s, t.number, moment{})
+	if err := cmp.Or(err, problem); err != nil {
+		return err
 	}
-	for _, g := range t.stored.groups {
+	t.stored = stored
+	for _, g := range stored.groups {
 		t.groups[g.number] = new([done + 1]int64)
 	}
 	return nil
@@ -151,14 +145,14 @@ func (t *verifiedTopic) record(key, value []byte) {
 	case kindMessage:
 		t.message(key, value)
 	case kindClaim:
-		_, _, err = decodeReceipt(value)
+		err = readRecord(value, &claimRecord{}, moment{})
 	case kindIndex:
 		err = verifyIndex(key, value)
 	case kindStretch:
 		first, _, _ := numberOf(key)
-		_, err = decodeStretch(first, value, moment{})
+		err = readRecord(value, &storedStretch{stretch: stretch{first: first}}, moment{})
 	case kindDedup, kindOwnID:
-		_, err = decodeKnown(value)
+		err = readRecord(value, &known{}, moment{})
 	case kindTopic: // has been read
 	default:
 		t.wrong("key %x is not one of this program", key)
@@ -168,15 +162,14 @@ func (t *verifiedTopic) record(key, value []byte) {
 	}
 }
 
-func verifyIndex(key, value []byte) (err error) {
+func verifyIndex(key, value []byte) error {
 	if len(key) == prefixSize {
-		_, err = decodeMark(value)
-		return err
+		return readRecord(value, new(mark), moment{})
 	}
 	if number, _, _ := numberOf(key); number >= coldChunks {
-		return decodeCold(number, value, &storedCold{}, moment{})
+		return readCold(number, value, &storedCold{tail: &coldTail{}}, moment{})
 	}
-	return decodeChunk(value, func(*found, *storedState) {})
+	return readChunk(value, moment{}, func(*found, *storedState) {})
 }
 
 func (t *verifiedTopic) message(key, value []byte) {
@@ -189,49 +182,44 @@ func (t *verifiedTopic) message(key, value []byte) {
 		t.state(seq, value)
 		return
 	}
-	t.count(nil)
+	t.count()
 	t.tally.Messages++
-	var env []byte
 	t.seq, t.pending = seq, true
-	if t.head, env, t.bad = splitMessage(value); t.bad == nil {
-		_, t.bad = envelope.Decode(env)
+	head, env, err := splitMessage(value)
+	if err == nil {
+		_, err = envelope.Decode(env)
 	} else {
-		t.head = messageHead{state: fanned, fan: seq} // as restoring it does
+		head = messageHead{state: fanned, fan: seq} // as restoring it does
 	}
+	t.bad = err
+	t.last.unchanged(head, t.stored.groups)
 	if seq < t.stored.head || seq > t.stored.seq {
 		t.wrong("message 0-%d lies outside of the log, which goes from %d to %d", seq, t.stored.head, t.stored.seq)
 	}
 }
 
 func (t *verifiedTopic) state(seq uint64, value []byte) {
-	s, err := decodeState(value)
-	switch {
+	var s storedState
+	switch err := s.read(value, moment{}); {
 	case err != nil:
 		t.wrong("the state of message 0-%d is damaged: %v", seq, err)
 	case !t.pending || seq != t.seq:
 		t.wrong("message 0-%d has a state, but is not there", seq)
 	default:
-		t.count(s)
+		t.last = s
+		t.count()
 	}
 }
 
 // count counts the last message where its state, or without one its head, says that it is.
-func (t *verifiedTopic) count(s *storedState) {
+func (t *verifiedTopic) count() {
 	if !t.pending {
 		return
 	}
 	t.pending = false
-	if t.bad != nil && (s == nil || s.state != invalid) { // those among the parse errors are known
+	s := &t.last
+	if t.bad != nil && s.state != invalid { // those among the parse errors are known
 		t.wrong("message 0-%d cannot be decoded, and goes to the parse errors when it is claimed: %v", t.seq, t.bad)
-	}
-	if s == nil {
-		t.counts[t.head.state]++
-		for _, g := range t.stored.groups {
-			if t.head.state == fanned && g.since < t.head.fan {
-				t.groups[g.number][ready]++
-			}
-		}
-		return
 	}
 	t.counts[s.state]++
 	for i := range s.items {
@@ -243,15 +231,12 @@ func (t *verifiedTopic) count(s *storedState) {
 
 // balance compares the sums with the counters of the topic.
 func (t *verifiedTopic) balance() {
-	s := t.stored
-	stats := driver.TopicStats{Topic: s.name, Published: s.published, Fanned: s.fanned, Expired: s.expired,
-		Cancelled: s.cancelled,
-		Delayed:   t.counts[delayed], Held: t.counts[held]}
-	for _, g := range s.groups {
-		c := t.groups[g.number]
-		stats.Groups = append(stats.Groups, driver.GroupStats{Group: g.name, Received: g.received, Acked: g.acked,
-			Dropped: g.dropped,
-			Expired: g.expired, Cancelled: g.cancelled, Ready: c[ready], Waiting: c[waiting], Dead: c[dead]})
+	stats := t.stored.stats
+	stats.Topic, stats.Delayed, stats.Held = t.stored.name, t.counts[delayed], t.counts[held]
+	for _, g := range t.stored.groups {
+		s, c := g.stats, t.groups[g.number]
+		s.Group, s.Ready, s.Waiting, s.Dead = g.name, c[ready], c[waiting], c[dead]
+		stats.Groups = append(stats.Groups, s)
 	}
 	for _, text := range stats.Unbalanced() {
 		t.problem(text)
