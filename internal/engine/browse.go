@@ -33,8 +33,7 @@ func (e *Engine) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 		}
 		more, err := b.look(t, now)
 		if more && b.cold != nil && err == nil {
-			err = b.beginCold(t).run(ctx, t.unlock(now))
-			b.cold = nil
+			err = b.lookCold(ctx, t, now)
 		} else {
 			t.unlock(now)
 		}
@@ -104,11 +103,7 @@ func (b *browser) look(t *topic, now moment) (more bool, err error) {
 			return false
 		}
 		budget--
-		b.at = at
-		b.page.Scanned++
-		if v, ok := look(); ok {
-			b.seen = append(b.seen, v)
-		}
+		b.see(at, look)
 		return true
 	}
 	if b.q.State == driver.StateDead {
@@ -134,6 +129,15 @@ func (b *browser) look(t *topic, now moment) (more bool, err error) {
 		}
 	}
 	return more, nil
+}
+
+// see looks at the next entry, and keeps it if it is asked for.
+func (b *browser) see(at uint64, look func() (view, bool)) {
+	b.at = at
+	b.page.Scanned++
+	if v, ok := look(); ok {
+		b.seen = append(b.seen, v)
+	}
 }
 
 // nextCold returns the stretch that comes next, if it contains what is asked for.

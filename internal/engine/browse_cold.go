@@ -6,37 +6,17 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// coldLook is how a page continues where messages are cold: they are read, or somebody else reads the store and is
-// waited for. They stay cold: what is shown is read beside the indexes.
-type coldLook struct {
-	b       *browser
-	read    *thaw
-	loading <-chan struct{} // when read is nil
-}
-
-// beginCold prepares a look. The topic is locked, and the caller runs it once it has unlocked the topic.
-func (b *browser) beginCold(t *topic) coldLook {
-	if t.cold.loading != nil {
-		return coldLook{loading: t.cold.loading}
-	}
-	w := t.beginThaw(max(b.at+1, b.cold.first), b.cold.last)
-	w.most = b.room() // what is not shown is not read
-	return coldLook{b: b, read: w}
-}
-
-// run reads, once everything before is readable, or waits.
-func (l coldLook) run(ctx context.Context, before Round) error {
-	if l.read == nil {
-		awaitThaw(ctx, l.loading)
-		return ctx.Err()
-	}
-	b, w := l.b, l.read
-	return w.load(before, func(now moment) error {
-		g, ok := w.t.group(b.q.Group)
+// lookCold continues a page where messages are cold. They stay cold: what is shown is read beside the indexes. The topic
+// is locked before, and not after.
+func (b *browser) lookCold(ctx context.Context, t *topic, now moment) error {
+	last := b.cold.last
+	w := t.beginThaw(max(b.at+1, b.cold.first), last)
+	w.most, b.cold = b.room(), nil // what is not shown is not read
+	return w.load(ctx, t.unlock(now), func(now moment) error {
+		g, ok := t.group(b.q.Group)
 		if !ok {
-			return w.t.noGroup(b.q.Group)
+			return t.noGroup(b.q.Group)
 		}
-		last := b.cold.last
 		if len(w.found) == w.most {
 			last = w.found[w.most-1].seq
 		}
@@ -47,24 +27,17 @@ func (l coldLook) run(ctx context.Context, before Round) error {
 
 // merge shows what lies up to a place of the log, in memory and cold.
 func (b *browser) merge(w *thaw, g *group, last uint64, now moment) {
-	next := 0
 	coldUpTo := func(at uint64) {
-		for ; next < len(w.found) && w.found[next].seq <= at; next++ {
-			b.showCold(&w.found[next], g)
+		for len(w.found) > 0 && w.found[0].seq <= at && !b.full() {
+			b.see(w.found[0].seq, func() (view, bool) { return g.viewCold(&w.found[0]) })
+			w.found = w.found[1:]
 		}
 	}
 	w.t.log.after(b.at, func(at uint64, e *entry) bool {
-		if at > last || b.full() {
+		if coldUpTo(min(at, last)); at > last || b.full() {
 			return false
 		}
-		if coldUpTo(at); b.full() {
-			return false
-		}
-		b.at = at
-		b.page.Scanned++
-		if v, ok := w.t.matching(e, g, b.q.State, now); ok {
-			b.seen = append(b.seen, v)
-		}
+		b.see(at, func() (view, bool) { return w.t.matching(e, g, b.q.State, now) })
 		return true
 	})
 	coldUpTo(last)
@@ -73,21 +46,13 @@ func (b *browser) merge(w *thaw, g *group, last uint64, now moment) {
 	}
 }
 
-// showCold shows a cold message.
-func (b *browser) showCold(f *found, g *group) {
-	if b.full() {
-		return
-	}
-	b.at = f.seq
-	b.page.Scanned++
-	if g.since >= f.head.fan {
-		return
-	}
+// viewCold shows a cold message, if the group sees it.
+func (g *group) viewCold(f *found) (view, bool) {
 	v := view{Entry: driver.Entry{Message: f.message, Ref: driver.Ref{Pos: f.seq}, Group: g.name, State: driver.StateReady,
 		Attempt: 1, Deliveries: 1}}
 	if f.message == nil {
 		v.Message = &driver.Message{Topic: g.t.name, Body: f.raw}
 		v.Raw = f.raw
 	}
-	b.seen = append(b.seen, v)
+	return v, g.since < f.head.fan
 }

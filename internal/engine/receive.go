@@ -49,7 +49,7 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 				return s.deliver(claims, nil, now), nil
 			}
 			if w = nil; ahead != nil {
-				_ = ahead.run(r, nil) // whoever needs it will be told why not
+				_ = ahead.run(ctx, r, nil) // whoever needs it will be told why not
 			}
 			if ds, err := s.deliverStored(ctx, r, safety, claims, now); len(ds) > 0 || err != nil {
 				return ds, err
@@ -58,11 +58,8 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		}
 		s.handOn()
 		if s.starving() {
-			if w = nil; s.t.cold.loading != nil {
-				loading := s.t.cold.loading
-				s.t.unlock(now)
-				awaitThaw(ctx, loading)
-			} else if err := s.g.beginNext().run(s.t.unlock(now), nil); err != nil {
+			w = nil
+			if err := s.g.beginNext().run(ctx, s.t.unlock(now), nil); err != nil {
 				return nil, err
 			}
 			continue

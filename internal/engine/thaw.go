@@ -8,10 +8,12 @@ import (
 	"github.com/ferrymq/ferry/internal/container"
 )
 
-// thaw brings cold messages back into memory. The store is read without the lock of the topic, by one caller at a time.
+// thaw brings cold messages back into memory. The store is read without the lock of the topic, by one caller at a time:
+// all others wait for that one, and look again.
 // What is in the log but not in memory when it begins is cold; that can change only by thawing it.
 type thaw struct {
 	t           *topic
+	others      <-chan struct{} // closed when another one is over; nil: there is none
 	first, last uint64
 	id          string   // only a message with this id; empty: any
 	hot         []uint64 // between first and last, in memory when it began
@@ -20,9 +22,12 @@ type thaw struct {
 	bodies      shelf
 }
 
-// beginThaw prepares reading what is cold between two places of the log. The topic is locked, nobody else thaws, and
-// the caller runs it once it has unlocked the topic.
+// beginThaw prepares reading what is cold between two places of the log. The topic is locked, and the caller runs it
+// once it has unlocked the topic.
 func (t *topic) beginThaw(first, last uint64) *thaw {
+	if t.cold.loading != nil {
+		return &thaw{t: t, others: t.cold.loading}
+	}
 	t.cold.loading, t.cold.loaded = make(chan struct{}), last
 	w := &thaw{t: t, first: first, last: last}
 	t.log.after(first-1, func(at uint64, _ *entry) bool {
@@ -42,8 +47,8 @@ func (g *group) beginNext() *thaw {
 
 // run reads the messages once everything before is readable, and puts them where they belong; use, if not nil, gets
 // them before anybody else.
-func (w *thaw) run(before Round, use func(t *topic, es []*entry, now moment)) error {
-	return w.load(before, func(now moment) error {
+func (w *thaw) run(ctx context.Context, before Round, use func(t *topic, es []*entry, now moment)) error {
+	return w.load(ctx, before, func(now moment) error {
 		es, err := w.insert(now)
 		if err == nil && use != nil {
 			use(w.t, es, now)
@@ -52,10 +57,17 @@ func (w *thaw) run(before Round, use func(t *topic, es []*entry, now moment)) er
 	})
 }
 
-// load reads the messages, and calls use with the topic locked. If the topic has ended meanwhile it does nothing: who
-// locks it again is told why.
-func (w *thaw) load(before Round, use func(now moment) error) error {
+// load reads the messages, and calls use with the topic locked; or only waits, for whoever reads the store. If the topic
+// has ended meanwhile it does nothing: who locks it again is told why. The context ends only a wait for others.
+func (w *thaw) load(ctx context.Context, before Round, use func(now moment) error) error {
 	t := w.t
+	if w.others != nil {
+		select {
+		case <-w.others:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}
 	err := w.read(before)
 	t.mu.Lock()
 	close(t.cold.loading)
@@ -201,13 +213,5 @@ func (t *topic) arrive(e *entry, now moment) {
 		e.live = 1
 		t.lose(e)
 		t.remove(e, now)
-	}
-}
-
-// awaitThaw waits for whoever reads the store: loading is the topic's, taken while it was locked.
-func awaitThaw(ctx context.Context, loading <-chan struct{}) {
-	select {
-	case <-loading:
-	case <-ctx.Done():
 	}
 }
