@@ -91,9 +91,8 @@ func (b *browser) room() int {
 func (b *browser) look(t *topic, now moment) (more bool, err error) {
 	var g *group
 	if b.q.Group != "" {
-		var ok bool
-		if g, ok = t.group(b.q.Group); !ok {
-			return false, t.noGroup(b.q.Group)
+		if g, err = t.mustGroup(b.q.Group); err != nil {
+			return false, err
 		}
 	}
 	budget := browseAtATime

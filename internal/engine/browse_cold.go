@@ -6,16 +6,16 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// lookCold continues a page where messages are cold. They stay cold: what is shown is read beside the indexes. The topic
-// is locked before, and not after.
+// lookCold continues a page where messages are cold. They stay cold: what is shown is read beside the indexes. The
+// topic is locked before, and not after.
 func (b *browser) lookCold(ctx context.Context, t *topic, now moment) error {
 	last := b.cold.last
 	w := t.beginThaw(max(b.at+1, b.cold.first), last)
 	w.most, b.cold = b.room(), nil // what is not shown is not read
 	return w.load(ctx, t.unlock(now), func(now moment) error {
-		g, ok := t.group(b.q.Group)
-		if !ok {
-			return t.noGroup(b.q.Group)
+		g, err := t.mustGroup(b.q.Group)
+		if err != nil {
+			return err
 		}
 		if len(w.found) == w.most {
 			last = w.found[w.most-1].seq

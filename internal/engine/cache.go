@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // What a topic keeps in memory of a message is where it is; its content is in the store and read when it is claimed.
 // The content of new messages is kept as long as there is room, so that a queue that is read as fast as it is written
 // never reads from the store.
@@ -52,16 +54,10 @@ func (t *topic) cool(e *entry) {
 func (t *topic) evictWritten() {
 	j := t.journal
 	n := 0
-	for n < len(j.evict) && j.evict[n].round.Readable() {
+	for ; n < len(j.evict) && j.evict[n].round.Readable(); n++ {
 		t.evict(j.evict[n].e)
-		j.evict[n] = evictable{}
-		n++
 	}
-	if n == len(j.evict) {
-		j.evict = j.evict[:0]
-	} else if n > 0 {
-		j.evict = append(j.evict[:0], j.evict[n:]...)
-	}
+	j.evict = slices.Delete(j.evict, 0, n)
 }
 
 // evict drops the content of a message. Claims have a copy of it.

@@ -35,11 +35,14 @@ func (m moment) after(d time.Duration) tick {
 }
 
 // of returns the tick of a wall time, as seen now. It may be before the engine was made.
-func (m moment) of(wall time.Time) tick {
-	if d := wall.Sub(m.at); d < 0 {
+func (m moment) of(wall time.Time) tick { return m.plus(wall.Sub(m.at)) }
+
+// plus is after, for a time that may be in the past.
+func (m moment) plus(d time.Duration) tick {
+	if d < 0 {
 		return m.tick + tick(d)
 	}
-	return m.after(wall.Sub(m.at))
+	return m.after(d)
 }
 
 // wall returns the wall time of t, as seen now.
@@ -67,9 +70,5 @@ func (m moment) read(stamp int64) tick {
 	if stamp == 0 {
 		return never
 	}
-	d := stamp - m.at.UnixNano()
-	if d > 0 && tick(d) > never-1-m.tick {
-		return never - 1
-	}
-	return m.tick + tick(d)
+	return m.plus(time.Duration(stamp - m.at.UnixNano()))
 }

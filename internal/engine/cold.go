@@ -116,6 +116,20 @@ func (t *topic) addCold(seq, place uint64, due tick, size int64, hash uint64, no
 	s.bytes += size
 }
 
+// countCold counts messages that the store has already, and that stay there only. What became ready at a place is cold
+// for every group that was there before.
+func (t *topic) countCold(n int, bytes int64, place uint64) {
+	t.e.stored.Add(int64(n))
+	t.stats.Messages += int64(n)
+	t.stats.Bytes += bytes
+	for _, g := range t.groups {
+		if g.since < place {
+			g.count[ready] += int64(n)
+			g.cold += int64(n)
+		}
+	}
+}
+
 // find returns the index of the stretch that may contain a message, or -1.
 func (c *coldTail) find(seq uint64) int {
 	i, found := slices.BinarySearchFunc(c.stretches.vs, seq, func(s stretch,

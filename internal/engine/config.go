@@ -79,27 +79,14 @@ func (g *group) errConsumers(what string) error {
 }
 
 // EnsureGroup creates a group, and its topic if that does not exist.
-func (e *Engine) EnsureGroup(ctx context.Context, topic, group string, o driver.GroupOptions) (err error) {
-	if err := driver.CheckGroup(topic, group); err != nil {
+func (e *Engine) EnsureGroup(ctx context.Context, in, name string, o driver.GroupOptions) error {
+	if err := driver.CheckGroup(in, name); err != nil {
 		return err
 	}
 	if err := o.Check(e.o.Capabilities); err != nil {
 		return err
 	}
-	if err := e.checkStart(topic, o.Start); err != nil {
-		return err
-	}
-	now := e.now()
-	t, err := e.lock(topic, now)
-	if err != nil {
-		return err
-	}
-	if t, err = e.meltForStart(ctx, t, group, o.Start, now); err != nil {
-		return err
-	}
-	defer func() { e.durable(ctx, t.unlock(now), &err) }()
-	_, err = t.joined(group, o.Order, o.Start, now)
-	return err
+	return e.join(ctx, in, name, o, func(*group) {})
 }
 
 // DeleteGroup removes a group with what it has not settled.
@@ -112,28 +99,29 @@ func (e *Engine) DeleteGroup(ctx context.Context, in, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.errDeleteGroup(name); err != nil {
-		t.unlock(now)
-		return err
+	var g *group
+	possible := func() (err error) {
+		if g, err = t.mustGroup(name); err != nil {
+			return err
+		}
+		if err := g.errConsumers("delete the group"); err != nil {
+			return err
+		}
+		g.leaving = true // what is cold leaves in several steps: nobody may join half a group
+		return nil
 	}
 	leave := func(t *topic, es []*entry, now moment) {
-		g, ok := t.group(name)
 		for _, en := range es {
-			if it := en.item(g); ok && it != nil {
+			if it := en.item(g); it != nil {
 				g.cancel(it, now)
 			}
 		}
 	}
-	g, _ := t.group(name)
-	g.leaving = true // what is cold leaves in several steps: nobody may join half a group
 	defer func() { g.stay(err) }()
-	if t, err = e.melt(ctx, t, now, leave); err != nil {
+	if t, err = e.meltFor(ctx, t, now, possible, leave); err != nil {
 		return err
 	}
 	defer func() { e.durable(ctx, t.unlock(now), &err) }()
-	if err := t.errDeleteGroup(name); err != nil {
-		return err
-	}
 	leave(t, t.log.all(), now)
 	t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
 	t.alter()
@@ -142,20 +130,11 @@ func (e *Engine) DeleteGroup(ctx context.Context, in, name string) (err error) {
 
 // stay lets members join a group again that could not be deleted. Its topic is not locked.
 func (g *group) stay(err error) {
-	if err != nil {
+	if err != nil && g != nil {
 		g.t.mu.Lock()
 		g.leaving = false
 		g.t.mu.Unlock()
 	}
-}
-
-// errDeleteGroup says why a group cannot be deleted.
-func (t *topic) errDeleteGroup(name string) error {
-	g, ok := t.group(name)
-	if !ok {
-		return t.noGroup(name)
-	}
-	return g.errConsumers("delete the group")
 }
 
 // Pause stops or resumes deliveries of a topic or of one group.
@@ -173,9 +152,9 @@ func (e *Engine) Pause(ctx context.Context, topic, group string, paused bool) (e
 	if group == "" {
 		t.paused = paused
 	} else {
-		g, ok := t.group(group)
-		if !ok {
-			return t.noGroup(group)
+		g, err := t.mustGroup(group)
+		if err != nil {
+			return err
 		}
 		g.paused = paused
 	}

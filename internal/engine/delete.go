@@ -17,9 +17,9 @@ func (e *Engine) Purge(ctx context.Context, in, name string) (n int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	if _, ok := t.group(name); !ok && name != "" {
-		defer t.unlock(now)
-		return 0, t.noGroup(name)
+	if _, err := t.mustGroup(name); err != nil && name != "" {
+		t.unlock(now)
+		return 0, err
 	}
 	newest := t.seq
 	take := func(t *topic, es []*entry, now moment) {
@@ -155,9 +155,9 @@ func (t *topic) find(target driver.Target) (*entry, error) {
 
 // findItem returns the message as the group of the target sees it.
 func (t *topic) findItem(e *entry, target driver.Target) (*item, error) {
-	g, ok := t.group(target.Group)
-	if !ok {
-		return nil, t.noGroup(target.Group)
+	g, err := t.mustGroup(target.Group)
+	if err != nil {
+		return nil, err
 	}
 	if it := e.item(g); it != nil {
 		return it, nil

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"slices"
+
+	"github.com/ferrymq/ferry/driver"
+)
 
 // Where a publish survives a power loss, a consumer must not act on a message that does not yet: it would have handled
 // what was never published. New messages are claimed at once, so that no time is lost, but delivered when the round
@@ -33,13 +37,10 @@ func (t *topic) noteFresh(fresh []*entry, r Round) {
 // forgetSynced drops the rounds that are synced.
 func (j *journal) forgetSynced() {
 	n := 0
-	for n < len(j.unsynced) && j.unsynced[n].round.Synced() {
+	for ; n < len(j.unsynced) && j.unsynced[n].round.Synced(); n++ {
 		j.safe = max(j.safe, j.unsynced[n].upTo)
-		n++
 	}
-	if n > 0 {
-		j.unsynced = append(j.unsynced[:0], j.unsynced[n:]...)
-	}
+	j.unsynced = slices.Delete(j.unsynced, 0, n)
 }
 
 // unsafe reports whether a power loss may take a message that is to be delivered.

@@ -63,9 +63,9 @@ func (it *item) meant(target driver.Target) bool {
 
 // handOver gives a dead letter of one group to another one.
 func (t *topic) handOver(it *item, m *driver.Move, now moment) error {
-	to, ok := t.group(m.To)
-	if !ok {
-		return t.noGroup(m.To)
+	to, err := t.mustGroup(m.To)
+	if err != nil {
+		return err
 	}
 	other := it.e.item(to)
 	if it.state != dead || other != nil && other.state != done {

@@ -164,3 +164,21 @@ func (e *Engine) melt(ctx context.Context, t *topic, now moment, use func(t *top
 	t.cold.melting--
 	return t, nil
 }
+
+// meltFor is melt for a call that is refused unless check says that it is possible, before and after: others go on
+// while cold messages are read.
+func (e *Engine) meltFor(ctx context.Context, t *topic, now moment, check func() error,
+	use func(t *topic, es []*entry, now moment)) (*topic, error) {
+	err := check()
+	if err == nil {
+		if t, err = e.melt(ctx, t, now, use); err != nil {
+			return nil, err
+		}
+		err = check()
+	}
+	if err != nil {
+		t.unlock(now)
+		return nil, err
+	}
+	return t, nil
+}

@@ -7,7 +7,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 )
 
-// topicRecord is what is stored of a topic beside its messages. Counts of what is there are not: they are counted again.
+// topicRecord is what is stored of a topic beside its messages. What is there now is not: it is counted again.
 type topicRecord struct {
 	name         string
 	config       driver.TopicConfig

@@ -91,49 +91,37 @@ func (t *topic) errTrimmed(position string) error {
 }
 
 // Reset makes a group start again from a position.
-func (e *Engine) Reset(ctx context.Context, topic, group string, o driver.ResetOptions) (report driver.ResetReport,
+func (e *Engine) Reset(ctx context.Context, in, name string, o driver.ResetOptions) (report driver.ResetReport,
 	err error) {
-	if err := o.Check(topic, group); err != nil {
+	if err := o.Check(in, name); err != nil {
 		return report, err
 	}
 	now := e.now()
-	t, err := e.lockExisting(topic, now)
-	if err == nil {
-		t, err = e.meltForReset(ctx, t, group, o, now)
-	}
+	t, err := e.lockExisting(in, now)
 	if err != nil {
+		return report, err
+	}
+	var g *group
+	var behind func(*entry) bool
+	possible := func() (err error) {
+		if g, err = t.mustGroup(name); err != nil {
+			return err
+		}
+		if err := g.errConsumers("reset"); err != nil && !o.Force {
+			return err
+		}
+		behind, err = t.position(o.To, now)
+		return err
+	}
+	if t, err = e.meltFor(ctx, t, now, possible, nil); err != nil {
 		return report, err
 	}
 	defer func() { e.durable(ctx, t.unlock(now), &err) }()
 	t.alter()
-	g, ok := t.group(group)
-	if !ok {
-		return report, t.noGroup(group)
-	}
-	if err := g.errConsumers("reset"); err != nil && !o.Force {
-		return report, err
-	}
-	behind, err := t.position(o.To, now)
-	if err != nil {
-		return report, err
-	}
 	for _, en := range t.history() {
 		g.resetOne(en, behind(en), o.DryRun, &report, now)
 	}
 	return report, nil
-}
-
-// meltForReset brings everything into memory if a reset is possible at all.
-func (e *Engine) meltForReset(ctx context.Context, t *topic, group string, o driver.ResetOptions, now moment) (*topic,
-	error) {
-	g, ok := t.group(group)
-	if !ok || len(g.members) > 0 && !o.Force {
-		return t, nil
-	}
-	if _, err := t.position(o.To, now); err != nil {
-		return t, nil //nolint:nilerr // said when nothing was done
-	}
-	return e.melt(ctx, t, now, nil)
 }
 
 // resetOne delivers a message again that lies behind the position, or skips one before it.

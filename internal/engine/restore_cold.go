@@ -35,15 +35,7 @@ func (r *restorer) wantsCold(fan uint64) (seen bool) {
 // keepCold counts a message that stays in the store only.
 func (r *restorer) keepCold(f *found) {
 	t := r.t
-	t.e.stored.Add(1)
-	t.stats.Messages++
-	t.stats.Bytes += int64(f.size)
-	for _, g := range t.groups {
-		if g.since < f.head.fan {
-			g.count[ready]++
-			g.cold++
-		}
-	}
+	t.countCold(1, int64(f.size), f.head.fan)
 	hash := t.cold.ids.hash(f.message.ID)
 	t.addCold(f.seq, f.head.fan, r.now.read(f.head.due), int64(f.size), hash, r.now)
 	t.cold.keys.note(f.message.Key, f.head.fan)

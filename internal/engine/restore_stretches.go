@@ -44,15 +44,7 @@ func (r *restorer) usable(s *storedStretch, before []storedStretch) bool {
 func (r *restorer) keepStretch(s *storedStretch) {
 	t := r.t
 	c := &t.cold
-	t.e.stored.Add(int64(s.count))
-	t.stats.Messages += int64(s.count)
-	t.stats.Bytes += s.bytes
-	for _, g := range t.groups {
-		if g.since < s.place {
-			g.count[ready] += int64(s.count)
-			g.cold += int64(s.count)
-		}
-	}
+	t.countCold(s.count, s.bytes, s.place)
 	for i, h := range s.hashes {
 		c.ids.add(h, s.first+uint64(i))
 	}

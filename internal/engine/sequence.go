@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 const segmentSize = 512
 
@@ -26,15 +29,8 @@ func (q *sequence[T]) find(number uint64) int {
 	if d := number - q.segments[0].number; d < uint64(len(q.segments)) && q.segments[d].number == number {
 		return int(d)
 	}
-	i, _ := slices.BinarySearchFunc(q.segments, number, func(s *segment[T], n uint64) int {
-		switch {
-		case s.number < n:
-			return -1
-		case s.number > n:
-			return 1
-		}
-		return 0
-	})
+	i, _ := slices.BinarySearchFunc(q.segments, number,
+		func(s *segment[T], n uint64) int { return cmp.Compare(s.number, n) })
 	return i
 }
 

@@ -34,42 +34,53 @@ func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (_ dr
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := e.checkStart(o.Topic, o.Start); err != nil {
-		return nil, err
-	}
-	now := e.now()
-	t, err := e.lock(o.Topic, now)
+	s := &subscription{e: e, o: o, holder: scheduler.NewHolder[item](o.Weights, o.StrictPriority)}
+	err = e.join(ctx, o.Topic, o.Group, driver.GroupOptions{Order: o.Order, Start: o.Start}, func(g *group) {
+		s.g, s.t = g, g.t
+		g.members = append(g.members, s)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if t, err = e.meltForStart(ctx, t, o.Group, o.Start, now); err != nil {
-		return nil, err
-	}
-	defer func() { e.durable(ctx, t.unlock(now), &err) }()
-	g, err := t.joined(o.Group, o.Order, o.Start, now)
-	if err != nil {
-		return nil, err
-	}
-	s := &subscription{e: e, t: t, g: g, o: o, holder: scheduler.NewHolder[item](o.Weights, o.StrictPriority)}
-	g.members = append(g.members, s)
 	return s, nil
 }
 
+// join calls use with a group for one more member, which is made with its topic if need be.
+func (e *Engine) join(ctx context.Context, in, name string, o driver.GroupOptions, use func(g *group)) (err error) {
+	if err := e.checkStart(in, o.Start); err != nil {
+		return err
+	}
+	now := e.now()
+	t, err := e.lock(in, now)
+	if err != nil {
+		return err
+	}
+	if t, err = e.meltForStart(ctx, t, name, o.Start, now); err != nil {
+		return err
+	}
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
+	g, err := t.joined(name, o, now)
+	if err == nil {
+		use(g)
+	}
+	return err
+}
+
 // joined returns the group for one more member with this order, and makes it if needed.
-func (t *topic) joined(name string, o driver.Order, start driver.Position, now moment) (*group, error) {
+func (t *topic) joined(name string, o driver.GroupOptions, now moment) (*group, error) {
 	g, ok := t.group(name)
 	if !ok {
-		return t.createGroup(name, driver.GroupOptions{Order: o, Start: start}, now)
+		return t.createGroup(name, o, now)
 	}
 	if g.leaving {
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is being deleted", name, t.name),
 			"subscribe when it is gone, or use another group", nil)
 	}
-	if g.orderFixed && g.order != o {
-		return nil, t.errOrder(g, o)
+	if g.orderFixed && g.order != o.Order {
+		return nil, t.errOrder(g, o.Order)
 	}
-	if g.order != o || !g.orderFixed {
-		g.order, g.orderFixed = o, true
+	if !g.orderFixed {
+		g.order, g.orderFixed = o.Order, true
 		t.alter()
 	}
 	return g, nil

@@ -57,8 +57,8 @@ func (w *thaw) run(ctx context.Context, before Round, use func(t *topic, es []*e
 	})
 }
 
-// load reads the messages, and calls use with the topic locked; or only waits, for whoever reads the store. If the topic
-// has ended meanwhile it does nothing: who locks it again is told why. The context ends only a wait for others.
+// load reads the messages, and calls use with the topic locked; or only waits, for whoever reads the store. If the
+// topic has ended meanwhile it does nothing: who locks it again is told why. The context ends only a wait for others.
 func (w *thaw) load(ctx context.Context, before Round, use func(now moment) error) error {
 	t := w.t
 	if w.others != nil {

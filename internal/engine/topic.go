@@ -108,12 +108,16 @@ func (t *topic) group(name string) (*group, bool) {
 	return t.groups[i], true
 }
 
-func (t *topic) noGroup(name string) error {
+// mustGroup is group, but ErrNotFound when there is none.
+func (t *topic) mustGroup(name string) (*group, error) {
+	if g, ok := t.group(name); ok {
+		return g, nil
+	}
 	names := make([]string, 0, len(t.groups))
 	for _, g := range t.groups {
 		names = append(names, g.name)
 	}
-	return refusal.NoGroup(t.name, name, names)
+	return nil, refusal.NoGroup(t.name, name, names)
 }
 
 func (t *topic) addGroup(name string, o driver.Order, fixed bool) *group {
