@@ -35,7 +35,6 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/engine"
-	"github.com/ferrymq/ferry/internal/envelope"
 )
 
 // Options of a Driver. Only Dir is required.
@@ -169,8 +168,7 @@ func openDriver(ctx context.Context, o Options) (*Driver, error) {
 	}
 	d.broker = engine.New(engine.Options{
 		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup,
-		Decode: envelope.Decode,
-		Store:  d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom, SweepEvery: o.sweepEvery, Window: o.Window,
+		Store: d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom, SweepEvery: o.sweepEvery, Window: o.Window,
 	})
 	if err := d.restore(ctx); err != nil {
 		return nil, errors.Join(err, d.store.close(), dir.leave())

@@ -11,7 +11,6 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/engine"
-	"github.com/ferrymq/ferry/internal/envelope"
 )
 
 // Options of a Driver. The zero value is ready to use.
@@ -58,7 +57,6 @@ func New(_ context.Context, o Options) (*Driver, error) {
 	}
 	return &Driver{engine.New(engine.Options{
 		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup,
-		Decode: envelope.Decode,
 	})}, nil
 }
 

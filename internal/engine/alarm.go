@@ -27,12 +27,14 @@ func (t *topic) advance(now moment) {
 	for ; left > 0 && t.keptUntil() <= now.tick; left-- {
 		t.trim(now)
 	}
-	t.known.forget(now.tick)
+	t.ownIDs.forget(now.tick)
+	t.dedupIDs.forget(now.tick)
 }
 
 // next returns when advance has something to do, or earlier.
 func (t *topic) next() tick {
-	return min(t.delayed.Next(), tick(t.waiting.Next()), t.expires.Next(), t.leaseNext, t.keptUntil(), t.known.next())
+	return min(t.delayed.Next(), tick(t.waiting.Next()), t.expires.Next(), t.leaseNext, t.keptUntil(),
+		t.ownIDs.until.Next(), t.dedupIDs.until.Next())
 }
 
 // arm sets the timer for what comes next. A timer that is armed for an earlier time is left alone: it costs one

@@ -56,8 +56,8 @@ func TestRememberedIDsAreBounded(t *testing.T) {
 			publish(t, e, &driver.Message{Topic: "t", ID: fmt.Sprint(i), OwnID: true})
 			settle(t, s, driver.Ack, 0, take(t, s, 1)...)
 		}
-		known := &topicOf(e, "t").known
-		if n := known.own.len(); n != e.o.MaxIDs || len(known.oldest.vs) != n {
+		known := &topicOf(e, "t").ownIDs
+		if n := known.ids.len(); n != e.o.MaxIDs || known.until.Len() != n {
 			t.Errorf("%d own ids are remembered, want %d", n, e.o.MaxIDs)
 		}
 		dedup := func(i int) error {
@@ -78,7 +78,7 @@ func TestRememberedIDsAreBounded(t *testing.T) {
 		if err := dedup(-1); err != nil {
 			t.Errorf("after the window: %v", err)
 		}
-		if n := known.own.len(); n != 0 {
+		if n := known.ids.len(); n != 0 {
 			t.Errorf("%d own ids are remembered after their window", n)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-// Options of an Engine. All fields but Decode, Store, SnapshotFrom, SweepEvery and Window are required.
+// Options of an Engine. All fields but Store, SnapshotFrom, SweepEvery and Window are required.
 type Options struct {
 	// Capabilities are what the driver above promises.
 	Capabilities driver.Capabilities
@@ -27,8 +27,6 @@ type Options struct {
 	MaxIDs int
 	// MaxDedup bounds the dedup ids that each topic remembers; beyond it publishing with one answers ErrFull.
 	MaxDedup int
-	// Decode reads stored bytes. Nil: nothing can be decoded.
-	Decode func([]byte) (*driver.Message, error)
 	// Store keeps what must survive the process. Nil: nothing does.
 	Store Store
 	// SnapshotFrom is how many messages a topic has that is described at the end, so that opening need not read them.

@@ -50,8 +50,8 @@ func requireEmpty(t *testing.T, tp *topic) {
 	s := g.members[0]
 	for what, n := range map[string]int{
 		"log": tp.log.count, "segments beyond one": max(0, len(tp.log.segments)-1), "ids": tp.ids.Len(),
-		"own ids": tp.known.own.len(), "own id queue": len(tp.known.oldest.vs), "dedup ids": tp.known.dedup.len(),
-		"dedup heap": tp.known.expires.Len(), "delayed": tp.delayed.Len(),
+		"own ids": tp.ownIDs.ids.len(), "own id heap": tp.ownIDs.until.Len(), "dedup ids": tp.dedupIDs.ids.len(),
+		"dedup heap": tp.dedupIDs.until.Len(), "delayed": tp.delayed.Len(),
 		"expiries": tp.expires.Len(), "waiting": tp.waiting.Len(), "settled": len(tp.settled.vs), "chains": g.queue.Keys(),
 		"in flight": s.holder.Len(), "engine": int(tp.e.stored.Load()), "messages": int(tp.stats.Messages),
 		"bytes": int(tp.stats.Bytes),

@@ -171,7 +171,7 @@ func (t *topic) room(e *entry, n, bytes int64) error {
 		return t.errFull(fmt.Sprintf("%d messages", c.MaxMessages))
 	case c.MaxBytes > 0 && t.stats.Bytes+bytes > c.MaxBytes:
 		return t.errFull(fmt.Sprintf("%d bytes", c.MaxBytes))
-	case e.extra != nil && e.extra.dedupID != "" && t.known.dedup.len() >= t.e.o.MaxDedup:
+	case e.extra != nil && e.extra.dedupID != "" && t.dedupIDs.ids.len() >= t.e.o.MaxDedup:
 		return t.errFull(fmt.Sprintf("%d remembered dedup ids", t.e.o.MaxDedup))
 	}
 	return nil
@@ -203,7 +203,7 @@ func (t *topic) store(e *entry, now moment) {
 		t.ids.Put(e)
 		e.flags |= indexed
 	}
-	t.known.note(e, now)
+	t.noteDedupID(e, now)
 	t.stats.Published++
 	t.gain(e)
 	switch {

@@ -1,13 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	"github.com/ferrymq/ferry/driver"
 )
 
-// StoreRaw puts undecoded bytes into a topic, as a storage would find them. They are decoded when they are claimed.
+// StoreRaw puts bytes that cannot be decoded into a topic, as a storage would find them. That is seen when they are
+// claimed.
 func (e *Engine) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -26,55 +27,15 @@ func (e *Engine) StoreRaw(ctx context.Context, topic string, raw []byte) error {
 	return err
 }
 
-// load makes sure that a message is decoded before it is claimed, and reports whether it moved instead: to its real
-// place, which only its decoded form tells, or to the parse errors.
+// load moves a message whose bytes cannot be decoded to the parse errors before it is claimed, and reports whether it
+// did.
 func (t *topic) load(e *entry, now moment) (moved bool) {
 	if e.extra == nil || e.extra.raw == nil {
 		return false
 	}
-	m, err := t.decode(e.extra.raw)
-	if err != nil {
-		t.invalidate(e, err, now)
-		return true
-	}
-	for it := e.items; it != nil; it = it.sibling {
-		if it.state == ready {
-			it.g.detach(it)
-			it.g.countNormal(it, -1)
-		}
-	}
-	t.touch(e)
-	t.stats.Bytes -= e.size()
-	e.extra = nil
-	t.unwatchExpiry(e)
-	e.set(m, now)
-	if !m.PublishedAt.IsZero() {
-		e.published = m.PublishedAt.UnixNano()
-	}
-	t.stats.Bytes += e.size()
-	if _, taken := t.ids.Get(e.id); !taken && e.id != "" {
-		t.ids.Put(e)
-		e.flags |= indexed
-	}
-	t.watchExpiry(e)
-	for it := e.items; it != nil; it = it.sibling {
-		if it.state == ready {
-			it.g.countNormal(it, 1)
-			it.g.place(it)
-		}
-	}
+	_, err := t.e.decodeMessage(e.extra.raw, t.name)
+	t.invalidate(e, cmp.Or(err, errCutOff), now)
 	return true
-}
-
-func (t *topic) decode(raw []byte) (*driver.Message, error) {
-	if t.e.o.Decode == nil {
-		return nil, errors.New("no decoder for stored bytes")
-	}
-	m, err := t.e.o.Decode(raw)
-	if err == nil {
-		err = m.Validate(t.e.o.Capabilities.MaxBody)
-	}
-	return m, err
 }
 
 // invalidate moves an entry that cannot be decoded to the parse errors of the topic, whole.

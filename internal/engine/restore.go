@@ -212,32 +212,20 @@ func (r *restorer) loseClaim(g *group, seq, number uint64) {
 
 // readKnown reads the ids that are remembered. Those whose time is over are forgotten as always.
 func (r *restorer) readKnown() error {
-	m := &r.t.known
-	var own []usedID
-	for _, kind := range [...]byte{kindDedup, kindOwnID} {
-		from, to := rangeOf(r.number, kind)
+	for _, m := range [...]*memory{&r.t.dedupIDs, &r.t.ownIDs} {
+		from, to := rangeOf(r.number, m.kind)
 		err := r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
 			var k known
 			if err := readRecord(value, &k, r.now); err != nil {
 				return damaged(fmt.Sprintf("a remembered id of topic %q is damaged", r.t.name), err)
 			}
-			id, until := string(key[prefixSize:]), r.now.read(k.until)
-			if kind == kindOwnID {
-				m.own.put(id, k.seq)
-				own = append(own, usedID{id: id, until: until})
-				return nil
-			}
-			d := &dedupID{id: id, message: k.message, seq: k.seq}
-			m.dedup.put(id, d)
-			m.expires.Push(until, d.seq, d)
+			m.remember(string(key[prefixSize:]), firstMessage{k.message, k.seq}, r.now.read(k.until))
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(own, func(a, b usedID) int { return cmp.Compare(a.until, b.until) })
-	m.oldest.vs = own
 	return nil
 }
 

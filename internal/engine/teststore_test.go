@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-
-	"github.com/ferrymq/ferry/internal/envelope"
 )
 
 // mapStore is a store in memory: everything is written, and safe, at once.
@@ -30,7 +28,7 @@ func newMapStore() *mapStore { return &mapStore{records: map[string][]byte{}} }
 // storeOptions are those of an engine over a store.
 func storeOptions(s *mapStore, window int) Options {
 	o := testOptions()
-	o.Store, o.Window, o.Decode, o.CacheBytes, o.SnapshotFrom = s, window, envelope.Decode, 64, 1
+	o.Store, o.Window, o.CacheBytes, o.SnapshotFrom = s, window, 64, 1
 	return o
 }
 

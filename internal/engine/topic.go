@@ -22,7 +22,6 @@ type topic struct {
 
 	log     sequence[entry]
 	ids     container.Table[*entry]
-	known   memory
 	delayed container.Heap[tick, *entry]
 	expires container.Heap[tick, *entry]
 	waiting scheduler.Waiting[item] // until a tick
@@ -33,6 +32,9 @@ type topic struct {
 	dirty []*group // have something new to claim
 	freed int64    // messages removed, not yet told to the engine
 	spent []*item  // ended in this step
+
+	ownIDs   memory
+	dedupIDs memory
 
 	journal *journal // nil without a store
 
@@ -56,7 +58,7 @@ func newTopic(e *Engine, name string) *topic {
 		expires: container.NewHeap[tick](func(e *entry, at int32) { e.expiry.heapAt = at }),
 		waiting: scheduler.NewWaiting[item](),
 	}
-	t.known = newMemory(e.o, t)
+	t.ownIDs, t.dedupIDs = newMemory(t, kindOwnID), newMemory(t, kindDedup)
 	t.cold.ids.seed = e.nonce
 	if e.o.Store != nil {
 		t.journal = &journal{}

@@ -204,7 +204,7 @@ func (t *topic) remove(e *entry, now moment) {
 	if e.is(indexed) {
 		t.ids.Remove(e)
 		if e.is(ownID) {
-			t.known.remember(e, now)
+			t.noteOwnID(e, now)
 		}
 	}
 	e.state = atRest
