@@ -23,6 +23,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,17 +92,13 @@ func (s Sync) String() string {
 	return "interval " + s.every.String()
 }
 
-// Defaults of Options, and what a topic remembers at most.
+// Defaults of Options.
 const (
 	DefaultMaxBody     = 4 << 20
 	DefaultMaxMessages = 50_000_000
 	DefaultReserve     = 256 << 20
 	DefaultCacheBytes  = 64 << 20
 	DefaultWindow      = 131_072
-
-	idWindow = 60 * time.Second
-	maxIDs   = 1_000_000
-	maxDedup = 10_000_000
 
 	// lazily is how long settlements may stay unsynced where publishes never do.
 	lazily = 100 * time.Millisecond
@@ -166,9 +163,14 @@ func openDriver(ctx context.Context, o Options) (*Driver, error) {
 	if d.store, err = openStore(dir, o); err != nil {
 		return nil, errors.Join(err, dir.leave())
 	}
+	level := driver.Synced
+	if !o.Sync.always() {
+		level = driver.Written
+	}
 	d.broker = engine.New(engine.Options{
-		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup,
-		Store: d.store, CacheBytes: o.CacheBytes, SnapshotFrom: o.snapshotFrom, SweepEvery: o.sweepEvery, Window: o.Window,
+		Capabilities: engine.Capabilities("disk", o.MaxBody, level, driver.Written, driver.Synced),
+		MaxMessages:  o.MaxMessages, Store: d.store, CacheBytes: o.CacheBytes, Window: o.Window,
+		SnapshotFrom: o.snapshotFrom, SweepEvery: o.sweepEvery,
 	})
 	if err := d.restore(ctx); err != nil {
 		return nil, errors.Join(err, d.store.close(), dir.leave())
@@ -198,49 +200,13 @@ func (o Options) resolved() (Options, error) {
 		return o, driver.NewError(driver.ErrInvalid, fmt.Sprintf("an option for %q is negative", o.Dir),
 			"leave it zero for the default", nil)
 	}
-	setDefault(&o.MaxBody, DefaultMaxBody)
-	setDefault(&o.MaxMessages, DefaultMaxMessages)
-	setDefault(&o.Reserve, DefaultReserve)
-	setDefault(&o.CacheBytes, DefaultCacheBytes)
-	setDefault(&o.Window, DefaultWindow)
+	o.MaxBody, o.MaxMessages = cmp.Or(o.MaxBody, DefaultMaxBody), cmp.Or(o.MaxMessages, DefaultMaxMessages)
+	o.Reserve, o.CacheBytes = cmp.Or(o.Reserve, DefaultReserve), cmp.Or(o.CacheBytes, DefaultCacheBytes)
+	o.Window = cmp.Or(o.Window, DefaultWindow)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 	return o, nil
-}
-
-func setDefault[T int | int64](v *T, otherwise T) {
-	if *v == 0 {
-		*v = otherwise
-	}
-}
-
-func capabilities(o Options) driver.Capabilities {
-	level := driver.Synced
-	if !o.Sync.always() {
-		level = driver.Written
-	}
-	return driver.Capabilities{
-		Driver:         "disk",
-		LeaseScope:     driver.LeasePerMessage,
-		MinLease:       time.Second,
-		DefaultLease:   10 * time.Second,
-		KeyedPriority:  driver.PriorityEverywhere,
-		Parallel:       driver.ParallelUnbounded,
-		Dedup:          driver.DedupExact,
-		IDWindow:       idWindow,
-		Bound:          driver.BoundPerTopic,
-		AtomicPublish:  driver.AtomicEverywhere,
-		AtomicEmit:     driver.AtomicEverywhere,
-		Counts:         driver.CountsExact,
-		GetByID:        driver.LookupIndexed,
-		PhysicalDelete: true,
-		History:        driver.HistoryKept,
-		Endings:        true,
-		Durability:     level,
-		Levels:         []driver.Durability{driver.Written, driver.Synced},
-		MaxBody:        o.MaxBody,
-	}
 }
 
 // Close releases what subscriptions hold, writes everything, and gives the directory up.

@@ -5,8 +5,8 @@
 package memory
 
 import (
+	"cmp"
 	"context"
-	"time"
 
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
@@ -24,14 +24,10 @@ type Options struct {
 	Broker ferry.Options
 }
 
-// Defaults of Options, and what a topic remembers at most.
+// Defaults of Options.
 const (
 	DefaultMaxBody     = 4 << 20
 	DefaultMaxMessages = 10_000_000
-
-	idWindow = 60 * time.Second
-	maxIDs   = 1_000_000
-	maxDedup = 10_000_000
 )
 
 // Driver is a broker in memory. All its methods come from the engine.
@@ -49,40 +45,10 @@ func New(_ context.Context, o Options) (*Driver, error) {
 		return nil, driver.NewError(driver.ErrInvalid, "an option of the memory broker is negative",
 			"leave it zero for the default", nil)
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
-	}
-	if o.MaxMessages == 0 {
-		o.MaxMessages = DefaultMaxMessages
-	}
-	return &Driver{engine.New(engine.Options{
-		Capabilities: capabilities(o), MaxMessages: o.MaxMessages, MaxIDs: maxIDs, MaxDedup: maxDedup,
-	})}, nil
-}
-
-func capabilities(o Options) driver.Capabilities {
-	return driver.Capabilities{
-		Driver:         "memory",
-		LeaseScope:     driver.LeasePerMessage,
-		MinLease:       time.Second,
-		DefaultLease:   10 * time.Second,
-		KeyedPriority:  driver.PriorityEverywhere,
-		Parallel:       driver.ParallelUnbounded,
-		Dedup:          driver.DedupExact,
-		IDWindow:       idWindow,
-		Bound:          driver.BoundPerTopic,
-		AtomicPublish:  driver.AtomicEverywhere,
-		AtomicEmit:     driver.AtomicEverywhere,
-		Counts:         driver.CountsExact,
-		GetByID:        driver.LookupIndexed,
-		PhysicalDelete: true,
-		History:        driver.HistoryKept,
-		Endings:        true,
-		Durability:     driver.InMemory,
-		Levels:         []driver.Durability{driver.InMemory},
-		MaxBody:        o.MaxBody,
-		Local:          true,
-	}
+	c := engine.Capabilities("memory", cmp.Or(o.MaxBody, DefaultMaxBody), driver.InMemory, driver.InMemory)
+	c.Local = true
+	most := cmp.Or(o.MaxMessages, DefaultMaxMessages)
+	return &Driver{engine.New(engine.Options{Capabilities: c, MaxMessages: most})}, nil
 }
 
 // Diagnose says what the process itself cannot promise.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -17,15 +18,17 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-// Options of an Engine. All fields but Store, SnapshotFrom, SweepEvery and Window are required.
+// Options of an Engine. Capabilities and MaxMessages are required.
 type Options struct {
 	// Capabilities are what the driver above promises.
 	Capabilities driver.Capabilities
 	// MaxMessages bounds what is held in all topics together, dead letters and kept messages included.
 	MaxMessages int64
-	// MaxIDs bounds, for each topic, the producers' own ids that are remembered after their messages are gone.
+	// MaxIDs bounds, for each topic, the producers' own ids that are remembered after their messages are gone. Defaults
+	// to a million.
 	MaxIDs int
-	// MaxDedup bounds the dedup ids that each topic remembers; beyond it publishing with one answers ErrFull.
+	// MaxDedup bounds the dedup ids that each topic remembers; beyond it publishing with one answers ErrFull. Defaults to
+	// ten million.
 	MaxDedup int
 	// Store keeps what must survive the process. Nil: nothing does.
 	Store Store
@@ -67,25 +70,14 @@ type Engine struct {
 func New(o Options) *Engine {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // never fails
-	if o.SnapshotFrom == 0 {
-		o.SnapshotFrom = 10_000
-	}
-	if o.SweepEvery == 0 {
-		o.SweepEvery = 50_000
-	}
+	o.MaxIDs, o.MaxDedup = cmp.Or(o.MaxIDs, 1_000_000), cmp.Or(o.MaxDedup, 10_000_000)
+	o.SnapshotFrom, o.SweepEvery = cmp.Or(o.SnapshotFrom, 10_000), cmp.Or(o.SweepEvery, 50_000)
 	e := &Engine{o: o, base: time.Now(), nonce: binary.LittleEndian.Uint64(nonce[:]), seed: maphash.MakeSeed()}
 	if o.Store != nil {
 		e.stop = o.Store.Stopped()
 	}
 	e.kv = e.newKV()
 	return e
-}
-
-// Capabilities returns what the driver above promises.
-func (e *Engine) Capabilities() driver.Capabilities {
-	c := e.o.Capabilities
-	c.Levels = slices.Clone(c.Levels)
-	return c
 }
 
 // Close releases what subscriptions hold, ends waiting calls with ErrClosed, and stops all timers.
