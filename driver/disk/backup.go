@@ -39,16 +39,9 @@ func Backup(ctx context.Context, o Options, dir string) (err error) {
 	if o, err = o.resolved(); err != nil {
 		return err
 	}
-	from, err := at(o.fs, o.Dir)
+	from, err := existing(o.fs, o.Dir)
 	if err != nil {
 		return err
-	}
-	fresh, err := from.inspect()
-	if err != nil {
-		return err
-	}
-	if fresh {
-		return from.errNoStore()
 	}
 	to, err := from.destination(dir)
 	if err != nil {

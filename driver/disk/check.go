@@ -38,9 +38,8 @@ func Check(ctx context.Context, o Options) ([]driver.Finding, error) {
 }
 
 func check(ctx context.Context, dir *directory) ([]driver.Finding, error) {
-	fs := newWALFS(readOnlyFS{dir.fs}, false)
-	s := &store{fs: fs, cache: pebble.NewCache(blockCache), readers: newReaders(),
-		log: newFatalLogger(slog.New(slog.DiscardHandler), fs.troubled)}
+	s := newStore(readOnlyFS{dir.fs}, false, slog.New(slog.DiscardHandler))
+	s.cache = pebble.NewCache(blockCache)
 	defer s.cache.Unref()
 	if err := s.refuseDamage(dir); err != nil {
 		return []driver.Finding{damageFinding("log", err)}, nil
@@ -93,16 +92,9 @@ func damageFinding(subject string, err error) driver.Finding {
 // visit makes sure that path is a store that no process owns, and keeps it so until the directory is left. Unlike
 // enter it changes nothing, and needs no right to write.
 func visit(fs vfs.FS, path string) (*directory, error) {
-	d, err := at(fs, path)
+	d, err := existing(fs, path)
 	if err != nil {
 		return nil, err
-	}
-	fresh, err := d.inspect()
-	if err != nil {
-		return nil, err
-	}
-	if fresh {
-		return nil, d.errNoStore()
 	}
 	if !d.real {
 		return d, nil

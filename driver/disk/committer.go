@@ -17,6 +17,8 @@ type committer struct {
 	sync  func() error         // forces what was written to the disk
 	every time.Duration        // between syncs that nobody waits for
 
+	failure *failure
+
 	mu        sync.Mutex
 	open      *round   // collects batches
 	unsynced  []*round // written, and somebody waits for their sync
@@ -24,17 +26,15 @@ type committer struct {
 	written   uint64   // the newest round that is
 	syncing   bool
 	returning int // steps that the last sync was waited for by
-	failure   error
 	closed    bool
 
 	durable atomic.Uint64 // the newest round that is synced
 
-	wake    chan struct{} // for the writer: there is an open round
-	force   chan struct{} // for the syncer: somebody waits
-	dirty   chan struct{} // for the syncer: there is something to sync when it is time
-	quit    chan struct{}
-	stopped chan struct{} // closed at the first failure
-	wait    sync.WaitGroup
+	wake  chan struct{} // for the writer: there is an open round
+	force chan struct{} // for the syncer: somebody waits
+	dirty chan struct{} // for the syncer: there is something to sync when it is time
+	quit  chan struct{}
+	wait  sync.WaitGroup
 }
 
 // round is some batches that are written together.
@@ -55,10 +55,9 @@ type round struct {
 
 var _ engine.Round = (*round)(nil)
 
-func newCommitter(write func([]*batch) error, sync func() error, every time.Duration) *committer {
-	c := &committer{write: write, sync: sync, every: every,
-		wake: make(chan struct{}, 1), force: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
-		quit: make(chan struct{}), stopped: make(chan struct{})}
+func newCommitter(write func([]*batch) error, sync func() error, every time.Duration, f *failure) *committer {
+	c := &committer{write: write, sync: sync, every: every, failure: f, quit: make(chan struct{}),
+		wake: make(chan struct{}, 1), force: make(chan struct{}, 1), dirty: make(chan struct{}, 1)}
 	c.wait.Add(2)
 	go c.writer()
 	go c.syncer()
@@ -68,7 +67,7 @@ func newCommitter(write func([]*batch) error, sync func() error, every time.Dura
 // append adds a batch, which may be nil, to the open round.
 func (c *committer) append(b *batch, synced bool) *round {
 	c.mu.Lock()
-	if c.failure != nil || c.closed {
+	if c.failure.get() != nil || c.closed {
 		defer c.mu.Unlock()
 		return c.refused(b)
 	}
@@ -92,7 +91,7 @@ func (c *committer) append(b *batch, synced bool) *round {
 // refused returns a round that is over. Closing has synced all that came before, so without a batch that is no error.
 func (c *committer) refused(b *batch) *round {
 	r := c.newRound()
-	r.taken, r.synced, r.err = true, true, c.failure
+	r.taken, r.synced, r.err = true, true, c.failure.get()
 	if r.err == nil && b != nil {
 		r.err = errClosed()
 	}
@@ -104,7 +103,7 @@ func (c *committer) refused(b *batch) *round {
 // the one under way began without it. So it collects more, and is written when that sync is over, or when as many
 // steps are in it as the sync before had: those who waited for that one have come back, and others wait for this one.
 func (c *committer) patient(r *round) bool {
-	return c.syncing && r.synced && !r.prompt && c.failure == nil && len(r.batches) < c.returning
+	return c.syncing && r.synced && !r.prompt && c.failure.get() == nil && len(r.batches) < c.returning
 }
 
 func (c *committer) newRound() *round {
@@ -148,7 +147,7 @@ func (c *committer) writeOpen() {
 		return
 	}
 	c.rounds++
-	c.open, r.taken, r.number, r.err = nil, true, c.rounds, c.failure
+	c.open, r.taken, r.number, r.err = nil, true, c.rounds, c.failure.get()
 	c.mu.Unlock()
 	if r.err != nil {
 		r.finish()
@@ -157,7 +156,7 @@ func (c *committer) writeOpen() {
 	returned := false
 	defer func() {
 		if !returned {
-			r.err = c.failed()
+			r.err = c.failure.get()
 			r.finish()
 		}
 	}()
@@ -173,7 +172,7 @@ func (c *committer) wrote(r *round) {
 	r.steps = len(r.batches)
 	r.batches = nil
 	if r.err != nil {
-		c.fail(r.err)
+		c.failure.set(r.err)
 		r.finish()
 		return
 	}
@@ -214,12 +213,12 @@ func (c *committer) syncer() {
 // syncWritten syncs everything that was written, and ends the waits for it.
 func (c *committer) syncWritten() {
 	c.mu.Lock()
-	rounds, err, written := c.unsynced, c.failure, c.written
+	rounds, err, written := c.unsynced, c.failure.get(), c.written
 	c.unsynced, c.syncing = nil, true
 	c.mu.Unlock()
 	if err == nil {
 		if err = c.sync(); err != nil {
-			c.fail(err)
+			c.failure.set(err)
 		} else {
 			c.durable.Store(written)
 		}
@@ -238,23 +237,6 @@ func (c *committer) syncWritten() {
 	}
 }
 
-// fail makes everything be refused from now on. After a failed write or sync nobody knows what is on the disk; only
-// opening the store again, which reads it, can tell.
-func (c *committer) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failure == nil {
-		c.failure = err
-		close(c.stopped)
-	}
-}
-
-func (c *committer) failed() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failure
-}
-
 // close writes and syncs what is left, and ends the goroutines.
 func (c *committer) close() error {
 	close(c.quit)
@@ -263,14 +245,14 @@ func (c *committer) close() error {
 		c.writeOpen()
 		c.syncWritten()
 	}
-	return c.failed()
+	return c.failure.get()
 }
 
 // shut lets nothing in any more, if everything is synced or cannot be.
 func (c *committer) shut() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = c.open == nil && len(c.unsynced) == 0 && (c.failure != nil || c.durable.Load() == c.written)
+	c.closed = c.open == nil && len(c.unsynced) == 0 && (c.failure.get() != nil || c.durable.Load() == c.written)
 	return c.closed
 }
 

@@ -79,6 +79,19 @@ func enter(fs vfs.FS, path string, mustExist bool) (*directory, error) {
 	return d, nil
 }
 
+// existing returns the directory of a store. Nobody owns it for that.
+func existing(fs vfs.FS, path string) (*directory, error) {
+	d, err := at(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := d.inspect()
+	if err == nil && fresh {
+		err = d.errNoStore()
+	}
+	return d, err
+}
+
 // at returns the directory with a path, before anything is known of it. Without a file system it is a real one.
 func at(fs vfs.FS, path string) (*directory, error) {
 	d := &directory{fs: fs, path: path}

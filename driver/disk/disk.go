@@ -12,6 +12,7 @@
 //	committer  gathers the steps of concurrent callers into one write and one fsync
 //	tables     where the tables of Pebble end, so that messages are not rewritten
 //	reclaim    gives the disk back that drained topics took
+//	failure    the first one stops everything
 //	walfs      decides when the log of Pebble is synced, and keeps files private
 //	directory  whose directory it is, and which format
 //	owner      the lock, with the pid of its owner

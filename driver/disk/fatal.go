@@ -1,10 +1,10 @@
 package disk
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -20,14 +20,11 @@ type fatalLogger struct {
 	stalled      atomic.Bool           // a write waits for a flush
 	trouble      chan struct{}         // a flush or a compaction failed
 	troubled     func()                // is told of that
-
-	mu      sync.Mutex
-	failure error       // the first
-	failed  func(error) // is told of it
+	failure      *failure
 }
 
-func newFatalLogger(log *slog.Logger, troubled func()) *fatalLogger {
-	return &fatalLogger{log: log, trouble: make(chan struct{}, 1), troubled: troubled}
+func newFatalLogger(log *slog.Logger, troubled func(), f *failure) *fatalLogger {
+	return &fatalLogger{log: log, trouble: make(chan struct{}, 1), troubled: troubled, failure: f}
 }
 
 // fatal is what Pebble calls so. It is of no kind: that is for whoever tells a caller.
@@ -107,31 +104,10 @@ func (l *fatalLogger) stopIfStuck() {
 	}
 }
 
-// fail tells of the first failure.
+// fail stops the store, or whoever opens it.
 func (l *fatalLogger) fail(err error) {
-	l.mu.Lock()
-	first := l.failure == nil
-	if first {
-		l.failure = err
-	}
-	tell := l.failed
-	l.mu.Unlock()
-	if first {
+	if l.failure.set(err) {
 		l.log.Error("the store stopped", "error", err)
-		if tell != nil {
-			tell(err)
-		}
-	}
-}
-
-// tell has failed called with the first failure, at once if there was one.
-func (l *fatalLogger) tell(failed func(error)) {
-	l.mu.Lock()
-	l.failed = failed
-	err := l.failure
-	l.mu.Unlock()
-	if err != nil {
-		failed(err)
 	}
 }
 
@@ -140,24 +116,15 @@ func (l *fatalLogger) tell(failed func(error)) {
 func (l *fatalLogger) guard(open func() (*pebble.DB, error)) (*pebble.DB, error) {
 	l.opening.Store(true)
 	defer l.opening.Store(false)
-	type result struct {
-		db  *pebble.DB
-		err error
-	}
-	opened, failed := make(chan result, 1), make(chan error, 1)
-	l.tell(func(err error) { failed <- err })
-	go func() {
-		var r result
-		defer func() { opened <- r }() // also when Fatalf ends this goroutine
-		r.db, r.err = open()
-	}()
+	var db *pebble.DB
+	opened := inBackground(func() (err error) { db, err = open(); return err })
 	select {
-	case r := <-opened:
-		if r.err == nil && r.db == nil {
-			return nil, <-failed
+	case err := <-opened:
+		if db == nil {
+			return nil, cmp.Or(l.failure.get(), err)
 		}
-		return r.db, r.err
-	case err := <-failed:
-		return nil, err
+		return db, err
+	case <-l.failure.stopped:
+		return nil, l.failure.get()
 	}
 }

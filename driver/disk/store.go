@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ferrymq/ferry/internal/engine"
 )
@@ -23,6 +25,7 @@ type store struct {
 	space *space
 	log   *fatalLogger
 
+	failure   *failure
 	reclaimer *reclaimer
 	readers   *readers
 	layers    int // of tables that Pebble leaves alone
@@ -51,6 +54,12 @@ const (
 	mostLayers  = 64 // writes wait beyond
 )
 
+func newStore(below vfs.FS, private bool, log *slog.Logger) *store {
+	f := newFailure()
+	fs := newWALFS(below, private, f)
+	return &store{fs: fs, failure: f, log: newFatalLogger(log, fs.troubled, f), readers: newReaders()}
+}
+
 func openStore(dir *directory, o Options) (*store, error) {
 	below := dir.fs
 	if dir.real {
@@ -60,9 +69,8 @@ func openStore(dir *directory, o Options) (*store, error) {
 		}
 		below = b.below(below)
 	}
-	fs := newWALFS(below, dir.real)
-	s := &store{fs: fs, space: newSpace(dir, o.Reserve), log: newFatalLogger(o.Logger, fs.troubled),
-		readers: newReaders(), layers: cmp.Or(o.layers, usualLayers)}
+	s := newStore(below, dir.real, o.Logger)
+	s.space, s.layers = newSpace(dir, o.Reserve), cmp.Or(o.layers, usualLayers)
 	if err := s.fs.MkdirAll(dir.data, dirMode); err != nil {
 		return nil, dir.errUnusable(err)
 	}
@@ -83,9 +91,8 @@ func openStore(dir *directory, o Options) (*store, error) {
 		every = lazily
 	}
 	s.reclaimer = newReclaimer(s.db, s.space)
-	s.c = newCommitter(s.write, s.sync, every)
-	s.log.tell(s.c.fail)
-	s.fs.tell(s.c.fail)
+	s.c = newCommitter(s.write, s.sync, every, s.failure)
+	s.fs.opened.Store(true)
 	return s, nil
 }
 
@@ -134,10 +141,10 @@ func (s *store) closeUnreadable() error {
 func inBackground(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		err := errors.New("pebble did not close")
+		err := errors.New("pebble did not return")
 		defer func() { // also when Fatalf ends this goroutine
 			if p := recover(); p != nil {
-				err = fmt.Errorf("pebble did not close: %v", p)
+				err = fmt.Errorf("pebble did not return: %v", p)
 			}
 			done <- err
 		}()
@@ -160,7 +167,7 @@ func (s *store) sync() error {
 func (s *store) close() error {
 	closed := inBackground(s.shut)
 	var err error
-	failed := s.c.stopped
+	failed := s.failure.stopped
 	if s.unreadable.Load() {
 		failed = make(chan struct{})
 		close(failed)
@@ -171,11 +178,11 @@ func (s *store) close() error {
 		select {
 		case err = <-closed:
 		case <-time.After(closePatience):
-			return errors.Join(s.c.failed(), s.lock.Close()) // its cache is left to it
+			return errors.Join(s.failure.get(), s.lock.Close()) // its cache is left to it
 		}
 	}
 	s.cache.Unref()
-	return errors.Join(cmp.Or(s.c.failed(), err), s.lock.Close())
+	return errors.Join(cmp.Or(s.failure.get(), err), s.lock.Close())
 }
 
 const closePatience = 2 * time.Second
@@ -213,7 +220,7 @@ func (s *store) flush() {
 	select {
 	case <-flushed:
 	case <-s.log.trouble:
-	case <-s.c.stopped:
+	case <-s.failure.stopped:
 	}
 }
 
@@ -236,10 +243,10 @@ func (s *store) Append(b engine.Batch, synced bool) engine.Round {
 }
 
 // Stopped is closed when a write has failed.
-func (s *store) Stopped() <-chan struct{} { return s.c.stopped }
+func (s *store) Stopped() <-chan struct{} { return s.failure.stopped }
 
 // Failure says why a write has failed, or nil.
-func (s *store) Failure() error { return s.c.failed() }
+func (s *store) Failure() error { return s.failure.get() }
 
 // Room says why no more messages can be stored.
 func (s *store) Room() error { return s.space.room() }

@@ -29,44 +29,23 @@ type walFS struct {
 	pause   atomic.Int64  // until when no other file is made
 	closing chan struct{} // nothing is slowed down any more
 
-	mu     sync.Mutex
-	logs   map[*walFile]struct{} // open
-	err    error                 // the first of a log
-	failed func(error)           // is told of it; nil while Pebble is opened, which can return an error
+	opened  atomic.Bool // before that Pebble is told of errors, which it can return
+	failure *failure
+
+	mu   sync.Mutex
+	logs map[*walFile]struct{} // open
 }
 
-func newWALFS(fs vfs.FS, private bool) *walFS {
-	return &walFS{FS: fs, private: private, logs: map[*walFile]struct{}{}, closing: make(chan struct{})}
+func newWALFS(fs vfs.FS, private bool, f *failure) *walFS {
+	return &walFS{FS: fs, private: private, logs: map[*walFile]struct{}{}, closing: make(chan struct{}), failure: f}
 }
 
-// tell has failed called with the first error of a log.
-func (fs *walFS) tell(failed func(error)) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	fs.failed = failed
-}
-
-// failure returns the first error of a log.
-func (fs *walFS) failure() error {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	return fs.err
-}
-
-// fail notes an error of a log, and returns what Pebble is told.
+// fail stops the store because of an error of a log, and returns what Pebble is told.
 func (fs *walFS) fail(err error) error {
-	fs.mu.Lock()
-	failed, first := fs.failed, fs.err == nil
-	if err != nil && failed != nil && first {
-		fs.err = err
-	}
-	fs.mu.Unlock()
-	switch {
-	case err == nil || failed == nil:
+	if err == nil || !fs.opened.Load() {
 		return err
-	case first:
-		failed(err)
 	}
+	fs.failure.set(err)
 	return nil
 }
 
@@ -123,7 +102,7 @@ func (fs *walFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 	}
 	if category != walCategory {
 		fs.slowDown()
-	} else if fs.failure() != nil {
+	} else if fs.failure.get() != nil {
 		return fs.nowhere()
 	}
 	f, err := fs.FS.Create(name, category)
@@ -132,7 +111,7 @@ func (fs *walFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 
 // ReuseForWrite makes a file from one that is no longer needed.
 func (fs *walFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if category == walCategory && fs.failure() != nil {
+	if category == walCategory && fs.failure.get() != nil {
 		return fs.nowhere()
 	}
 	f, err := fs.FS.ReuseForWrite(oldname, newname, category)
@@ -220,7 +199,7 @@ type walFile struct {
 
 // Write hands data to the operating system.
 func (w *walFile) Write(p []byte) (int, error) {
-	if w.fs.failure() != nil {
+	if w.fs.failure.get() != nil {
 		return len(p), nil
 	}
 	n, err := w.File.Write(p)

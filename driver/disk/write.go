@@ -34,7 +34,7 @@ func (s *store) commit(bs []*batch, size int) (err error) {
 	}
 	s.written++
 	s.mark = appendMark(s.mark[:0], s.written, s.synced.Load())
-	if err := errors.Join(b.Set(markKey, s.mark, nil), b.Commit(pebble.Sync), s.fs.failure()); err != nil {
+	if err := errors.Join(b.Set(markKey, s.mark, nil), b.Commit(pebble.Sync), s.failure.get()); err != nil {
 		return err
 	}
 	s.readable.Store(s.written)
