@@ -3,10 +3,10 @@ package scheduler
 // chain holds the items of one key that keep a place in it, in their order. One of them stands for the chain in a lane,
 // and only while the key is free: none of them held, its head ready.
 type chain[T any] struct {
-	key        string
-	head, tail *Node[T]
-	held       int
-	offered    *Node[T] // the one that stands for the chain
+	key string
+	list[T]
+	held    int
+	offered *Node[T] // the one that stands for the chain
 }
 
 // Name is the key, for the table of chains.
@@ -17,35 +17,17 @@ func (c *chain[T]) link(n *Node[T]) {
 	prev := c.tail
 	if prev != nil && prev.Place > n.Place {
 		prev = nil
-		for x := c.head; x.Place < n.Place; x = x.keyNext {
+		for x := c.head; x.Place < n.Place; x = x.links[inChain].next {
 			prev = x
 		}
 	}
-	n.chain, n.keyPrev, n.keyNext = c, prev, c.head
-	if prev != nil {
-		n.keyNext, prev.keyNext = prev.keyNext, n
-	} else {
-		c.head = n
-	}
-	if n.keyNext != nil {
-		n.keyNext.keyPrev = n
-	} else {
-		c.tail = n
-	}
+	n.chain = c
+	c.insert(inChain, prev, n)
 }
 
 func (c *chain[T]) unlink(n *Node[T]) {
-	if n.keyPrev != nil {
-		n.keyPrev.keyNext = n.keyNext
-	} else {
-		c.head = n.keyNext
-	}
-	if n.keyNext != nil {
-		n.keyNext.keyPrev = n.keyPrev
-	} else {
-		c.tail = n.keyPrev
-	}
-	n.keyPrev, n.keyNext, n.chain = nil, nil, nil
+	c.remove(inChain, n)
+	n.chain = nil
 }
 
 // candidate returns the item with which the next run begins, or nil while the key is not free.

@@ -32,7 +32,7 @@ func (h *Holder[T]) First() *T {
 func (h *Holder[T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for n := h.items.head; n != nil; {
-			next := n.next
+			next := n.links[inLane].next
 			if !yield(n.item()) {
 				return
 			}
@@ -43,23 +43,23 @@ func (h *Holder[T]) All() iter.Seq[*T] {
 
 // Renew makes a lease the one that ends last.
 func (h *Holder[T]) Renew(n *Node[T]) {
-	h.items.remove(n)
-	h.items.push(n)
+	h.items.remove(inLane, n)
+	h.items.insert(inLane, h.items.tail, n)
 }
 
 // Forfeit makes a lease the one that ends first.
 func (h *Holder[T]) Forfeit(n *Node[T]) {
-	h.items.remove(n)
-	h.items.pushFront(n)
+	h.items.remove(inLane, n)
+	h.items.insert(inLane, nil, n)
 }
 
 func (h *Holder[T]) add(n *Node[T]) {
 	n.state = held
-	h.items.push(n)
+	h.items.insert(inLane, h.items.tail, n)
 	h.count++
 }
 
 func (h *Holder[T]) remove(n *Node[T]) {
-	h.items.remove(n)
+	h.items.remove(inLane, n)
 	h.count--
 }

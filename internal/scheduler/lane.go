@@ -33,7 +33,7 @@ func (l *lane[T]) front() *Node[T] {
 func (l *lane[T]) add(n *Node[T]) {
 	if tail := l.fresh.tail; tail == nil || tail.Place < n.Place {
 		n.state = fresh
-		l.fresh.push(n)
+		l.fresh.insert(inLane, tail, n)
 		return
 	}
 	n.state = returned
@@ -42,45 +42,50 @@ func (l *lane[T]) add(n *Node[T]) {
 
 func (l *lane[T]) remove(n *Node[T]) {
 	if n.state == fresh {
-		l.fresh.remove(n)
+		l.fresh.remove(inLane, n)
 	} else {
 		l.returned.RemoveAt(n.index - 1)
 	}
 }
 
-// list is a list of nodes.
+// list is a list of nodes. A node may be in two.
 type list[T any] struct{ head, tail *Node[T] }
 
-func (l *list[T]) push(n *Node[T]) {
-	n.prev = l.tail
-	if l.tail != nil {
-		l.tail.next = n
+type links[T any] struct{ prev, next *Node[T] }
+
+// In which list a node is.
+const (
+	inLane = iota // or held
+	inChain
+)
+
+// insert puts n behind another node, or before all if that is nil.
+func (l *list[T]) insert(in int, prev, n *Node[T]) {
+	next := l.head
+	if prev != nil {
+		next, prev.links[in].next = prev.links[in].next, n
 	} else {
 		l.head = n
 	}
-	l.tail = n
-}
-
-func (l *list[T]) pushFront(n *Node[T]) {
-	n.next = l.head
-	if l.head != nil {
-		l.head.prev = n
+	if next != nil {
+		next.links[in].prev = n
 	} else {
 		l.tail = n
 	}
-	l.head = n
+	n.links[in] = links[T]{prev, next}
 }
 
-func (l *list[T]) remove(n *Node[T]) {
-	if n.prev != nil {
-		n.prev.next = n.next
+func (l *list[T]) remove(in int, n *Node[T]) {
+	prev, next := n.links[in].prev, n.links[in].next
+	if prev != nil {
+		prev.links[in].next = next
 	} else {
-		l.head = n.next
+		l.head = next
 	}
-	if n.next != nil {
-		n.next.prev = n.prev
+	if next != nil {
+		next.links[in].prev = prev
 	} else {
-		l.tail = n.prev
+		l.tail = prev
 	}
-	n.prev, n.next = nil, nil
+	n.links[in] = links[T]{}
 }

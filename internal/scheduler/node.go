@@ -12,9 +12,8 @@ import (
 // make an item of the engine larger than 112 bytes, and the next size of the allocator is 128:
 // BenchmarkBacklog/3_groups counts those for each group.
 type Node[T any] struct {
-	prev, next       *Node[T] // in the list of a lane, or of a holder
-	keyPrev, keyNext *Node[T] // in its chain
-	chain            *chain[T]
+	links [2]links[T] // in the list of a lane or of a holder, and in its chain
+	chain *chain[T]
 
 	// Place orders items within their lane and key, the lowest first. It changes only while the item is out.
 	Place uint64
@@ -63,13 +62,13 @@ func (n *Node[T]) Waits() bool { return n.index != 0 && n.state != returned }
 
 // Followers are the items of its key behind this one, in order. Who is given one may change its state.
 func (n *Node[T]) Followers() iter.Seq[*T] {
-	return func(yield func(*T) bool) { walk(n.keyNext, yield) }
+	return func(yield func(*T) bool) { walk(n.links[inChain].next, yield) }
 }
 
 // walk visits the items of a chain from x on.
 func walk[T any](x *Node[T], yield func(*T) bool) {
 	for x != nil {
-		next := x.keyNext // x may leave its chain
+		next := x.links[inChain].next // x may leave its chain
 		if !yield(x.item()) {
 			return
 		}

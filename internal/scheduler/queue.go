@@ -122,7 +122,7 @@ func (q *Queue[T]) Take(h *Holder[T], n *Node[T], most int, fits func(*T) bool, 
 			break
 		}
 		c.held++
-		if n = n.keyNext; len(run)-before >= most || n == nil || !n.ready() || !fits(n.item()) {
+		if n = n.links[inChain].next; len(run)-before >= most || n == nil || !n.ready() || !fits(n.item()) {
 			break
 		}
 	}

@@ -59,7 +59,7 @@ func Quick() []Mutant {
 // releasedEarly is a bug of the scheduler, which memory, disk and Kafka share.
 func releasedEarly() []overlay.Edit {
 	return []overlay.Edit{{File: "internal/scheduler/chain.go", Search: "\tif c.held > 0 || c.head == nil ||",
-		Replace: `	for n := c.head; n != nil && c.held == 0; n = n.keyNext {
+		Replace: `	for n := c.head; n != nil && c.held == 0; n = n.links[inChain].next {
 		if n.ready() {
 			return n
 		}
