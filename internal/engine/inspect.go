@@ -46,6 +46,21 @@ func (e *Engine) Stats(_ context.Context, topic string) (driver.TopicStats, erro
 	return t.statistics(now), nil
 }
 
+// Bytes is the size of all that an engine holds, bodies and headers.
+func Bytes(e *Engine) (sum int64, err error) {
+	if e.isClosed() {
+		return 0, refusal.Closed()
+	}
+	for _, t := range e.allTopics() {
+		t.mu.Lock()
+		if !t.ended {
+			sum += t.stats.Bytes
+		}
+		t.mu.Unlock()
+	}
+	return sum, nil
+}
+
 func (t *topic) statistics(now moment) driver.TopicStats {
 	s := t.stats
 	s.Topic, s.Paused = t.name, t.paused

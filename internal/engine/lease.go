@@ -96,34 +96,19 @@ func (s *subscription) spoken(d *driver.Delivery, now moment) (*claim, error) {
 
 // Extend makes leases end one full lease from now.
 func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
-	errs := make([]error, len(ds))
-	if err := s.e.stopped(); err != nil {
-		return repeat(errs, err)
-	}
-	now, ok := s.lock()
-	if !ok {
-		return repeat(errs, refusal.Closed())
-	}
-	losses := len(s.losses)
-	for i, d := range ds {
+	heard := false
+	r, errs := s.each(ds, refusal.Closed, func(d *driver.Delivery, now moment) error {
+		losses := len(s.losses)
 		c, err := s.spoken(d, now)
-		if err != nil {
-			errs[i] = err
-			continue
+		heard = heard || len(s.losses) < losses
+		if err == nil {
+			c.expires = now.after(s.o.Lease)
+			s.holder.Renew(&c.item.Node)
 		}
-		c.expires = now.after(s.o.Lease)
-		s.holder.Renew(&c.item.Node)
-	}
-	heard := len(s.losses) < losses
-	if r := s.t.unlock(now); r != nil && heard {
+		return err
+	})
+	if r != nil && heard {
 		_ = r.Wait(ctx, false) // what was taken back stands; if the store failed, the next call says so
-	}
-	return errs
-}
-
-func repeat(errs []error, err error) []error {
-	for i := range errs {
-		errs[i] = err
 	}
 	return errs
 }

@@ -174,14 +174,21 @@ func (r *restorer) open(e *Engine, stored *topicRecord) {
 	}
 }
 
-// readClaims reads what was in flight when the process ended.
-func (r *restorer) readClaims() error {
-	from, to := rangeOf(r.number, kindClaim)
+// scan calls use with the records between two keys, which have numbers, or else are states of messages that have.
+func (r *restorer) scan(from, to []byte, use func(number uint64, state bool, key, value []byte) error) error {
 	return r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
-		number, _, ok := numberOf(key)
+		number, state, ok := numberOf(key)
 		if !ok {
 			return damaged(fmt.Sprintf("key %x of topic %q is not one of this program", key, r.t.name), nil)
 		}
+		return use(number, state, key, value)
+	})
+}
+
+// readClaims reads what was in flight when the process ended.
+func (r *restorer) readClaims() error {
+	from, to := rangeOf(r.number, kindClaim)
+	return r.scan(from, to, func(number uint64, _ bool, key, value []byte) error {
 		var c claimRecord
 		if err := readRecord(value, &c, r.now); err != nil {
 			return damaged(fmt.Sprintf("the record of claim %d of topic %q is damaged", number, r.t.name), err)

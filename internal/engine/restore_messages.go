@@ -42,11 +42,7 @@ func (r *restorer) readMessages() error {
 // readBetween reads the messages of a part of the log.
 func (r *restorer) readBetween(from, to []byte) error {
 	var last *found
-	err := r.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
-		seq, state, ok := numberOf(key)
-		if !ok {
-			return damaged(fmt.Sprintf("key %x of topic %q is not one of this program", key, r.t.name), nil)
-		}
+	err := r.scan(from, to, func(seq uint64, state bool, _, value []byte) error {
 		if state {
 			return r.readState(&last, seq, value)
 		}

@@ -1,17 +1,11 @@
 package engine
 
-import "fmt"
-
 // readStretches reads which messages need not be read. What is recorded but not used is removed: it would be wrong as
 // soon as one of its messages changes.
 func (r *restorer) readStretches() (use []storedStretch, err error) {
 	t := r.t
 	from, to := rangeOf(r.number, kindStretch)
-	err = t.e.o.Store.Scan(from, to, func(key, value []byte) error {
-		first, _, ok := numberOf(key)
-		if !ok {
-			return damaged(fmt.Sprintf("key %x of topic %q is not one of this program", key, t.name), nil)
-		}
+	err = r.scan(from, to, func(first uint64, _ bool, _, value []byte) error {
 		s := storedStretch{stretch: stretch{first: first}}
 		if err := readRecord(value, &s, r.now); err != nil || !r.usable(&s, use) {
 			t.removeStretch(first) // its messages are read

@@ -14,7 +14,7 @@ const settleChunk = 64
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
 	if err := s.e.stopped(); err != nil {
-		return repeat(errs, err)
+		return fillNil(errs, err)
 	}
 	var last Round
 	var behind refusal.Behind
@@ -60,7 +60,7 @@ func (s *subscription) confirm(ctx context.Context, r Round, errs []error) {
 func (s *subscription) settlePlain(ss []driver.Settlement, errs []error, behind *refusal.Behind) Round {
 	now, ok := s.lock()
 	if !ok {
-		repeat(errs, errClosedAndLost())
+		fillNil(errs, errClosedAndLost())
 		return nil
 	}
 	for i := range ss {
