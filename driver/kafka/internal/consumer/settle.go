@@ -88,7 +88,6 @@ type batch struct {
 	work    []*settling // what more is needed for; nil where nothing is
 	all     []settling
 	later   []int           // those that wait for others
-	waiting map[string]bool // keys of those, of which nothing passes them
 	behind  *refusal.Behind // what could not even be tried; turn knows what failed
 	notices []*kgo.Record   // see losses.go
 }
@@ -104,8 +103,8 @@ func (b *batch) start(i int, now time.Time) {
 		return
 	}
 	c, err := s.living(o.Delivery, now)
-	wait := err == nil && s.m.blocks(c.it) && b.waiting[o.Delivery.Key]
-	if err == nil && !wait {
+	wait := false
+	if err == nil {
 		wait, err = s.m.turn(c, o)
 	}
 	switch {
@@ -115,10 +114,6 @@ func (b *batch) start(i int, now time.Time) {
 	case wait || c.it.saving && stores(c, o) || c.deferred == s.m.passes: // what is on its way must not come after it
 		c.deferred = s.m.passes
 		b.later = append(b.later, i)
-		if b.waiting == nil {
-			b.waiting = map[string]bool{}
-		}
-		b.waiting[o.Delivery.Key] = true
 	case isNote(c, o):
 		s.apply(&settling{c: c, o: o})
 	default:

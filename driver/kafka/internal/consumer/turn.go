@@ -33,15 +33,16 @@ func (q *queue) failedAhead(c *claim) (failed bool) {
 }
 
 // turn says whether an outcome has to wait for that of an earlier message of its key which is on its way, and refuses
-// it where that one failed. To return a message is always right. Those of one step go together where they are stored in
-// one transaction, or in order: ends in the retry log of the partition.
+// it where that one failed. To return a message is always right, but not before one that waits itself: that may return
+// it. Those of one step go together where they are stored in one transaction, or in order: ends in the retry log of the
+// partition.
 func (m *member) turn(c *claim, o *driver.Settlement) (wait bool, err error) {
-	if o.Outcome == driver.Release {
-		return false, nil
-	}
 	m.ahead(c, func(x *claim) bool {
 		w := x.settling
 		switch {
+		case x.deferred == m.passes:
+			wait = true
+		case o.Outcome == driver.Release:
 		case w == nil && x.failed:
 			err = errNotInTurn()
 		case w == nil:
