@@ -34,7 +34,8 @@ type Manager interface {
 	// Move makes messages due, one error each: a dead letter is replayed (attempts and deliveries start over, Rounds
 	// grows, a TTL that has passed is lifted), one that waits or is delayed or held is due After from now, an invalid one
 	// is published as Edit. ErrConflict for one that is in flight or ready, ErrInvalid for one that belongs to groups
-	// where Target names none. One atomic step each. Its Cause is CauseReplay; it blocks no key before it is due.
+	// where Target names none. One atomic step each. Its Cause is CauseReplay; of what was delayed or held, and no handler
+	// has seen, it may be CauseFirst. It blocks no key before it is due.
 	Move(ctx context.Context, ms []Move) []error
 	// Reset makes a group start again from a position: what is kept behind it is delivered again, what is ready before it
 	// is skipped. Refused with ErrConflict while the group has consumers, unless forced.
