@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
-import { accessible, open, server, shoot, show, type Watched } from "./browser";
+import { accessible, everything, open, server, shoot, show, type Watched } from "./browser";
 import { scrolled } from "./tasks";
 
 let watched: Watched;
@@ -38,12 +38,12 @@ test("a message is found by its id, whatever its topic, and by text", async () =
 
 test("a message is found by its key and by its trace id", async () => {
   for (const typed of ["customer-7", "4bf92f3577b34da6a3ce929d0e0e4736"]) {
-    await page.goto(`${server}/messages`);
+    await page.goto(`${server}/messages${everything ? "?topic=orders" : ""}`); // a million messages are searched part by part
     await page.getByRole("searchbox").fill(typed);
     await page.keyboard.press("Enter");
     await page.waitForURL(/[?&]q=/);
     await page.getByText(/^1 found/).waitFor();
-    await page.getByText("but not in what is masked").waitFor(); // in cards.eu; the other topics are searched whole
+    if (!everything) await page.getByText("but not in what is masked").waitFor(); // in cards.eu; the other topics are searched whole
     expect(new URL(page.url()).searchParams.get("q")).toBe(typed);
     await page.getByRole("link", { name: "traced" }).click();
     await page.getByText("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").first().waitFor();
