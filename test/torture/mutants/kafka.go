@@ -71,7 +71,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "follower-settled-first", Bug: "what is behind a message of its key is settled although that one could not be",
-			Edits: edit("internal/consumer/turn", "\tif o.Outcome == driver.Release {\n", "\tif o.Outcome <= driver.Drop {\n"),
+			Edits: edit("internal/consumer/turn", "case o.Outcome == driver.Release:", "case o.Outcome <= driver.Drop:"),
 			Check: testKafka("TestOutcomesStandInOrder"),
 		},
 		{
