@@ -20,7 +20,7 @@ var Counted = []string{
 //
 // Once it went up, by 150: driver/redisstream notes claims of plain messages as a whole, which takes the server 4.4 us
 // for a drained message instead of 5.4, and nothing that was there could go for it.
-const MostLines = 35_470
+const MostLines = 35_510
 
 // countLines counts the lines of Go and Lua of each folder that are neither empty nor comments, without tests.
 func countLines(sources []Source, folders []string) map[string]int {
