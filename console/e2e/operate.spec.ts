@@ -59,9 +59,12 @@ test("a breaker is forced open, messages wait behind it, and it is left to itsel
   await dialog.getByRole("button", { name: "Force open" }).click();
   await page.getByText("Breaker bank: each process obeys with its next message.").waitFor();
   await row.getByText("asked to: Force open").or(row.getByText("forced")).first().waitFor();
-  await publish("calls", "behind");
-  await page.goto(`${server}/limits?tab=breakers`);
-  await row.getByText("forced").waitFor();
+  const obeys = async () => { // a process learns of it with a message, and tells with one that comes then
+    await api(page, "post", "/topics/calls/messages", { key: "behind", body: "x" });
+    await page.goto(`${server}/limits?tab=breakers`);
+    return row.getByText("forced").waitFor({ timeout: 3000 }).then(() => true, () => false);
+  };
+  await expect.poll(obeys, { timeout: patience, interval: 100 }).toBe(true);
   await row.getByText("Open", { exact: true }).waitFor();
   await shoot(page, "breaker-forced-light");
   const behind = `${server}/messages?topic=calls&q=${encodeURIComponent('key == "behind"')}`;
