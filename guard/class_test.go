@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,7 +76,7 @@ func TestHTTPAnswers(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	defer server.Close()
-	in10min := time.Now().Add(10 * time.Minute).UTC().Format("Mon,%2002%20Jan%202006%2015:04:05%20GMT")
+	in10min := url.QueryEscape(time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat))
 	for path, c := range map[string]struct {
 		outcome  string // "" for nil
 		from, to time.Duration
@@ -102,7 +103,10 @@ func TestHTTPAnswers(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 		var answer *guard.StatusError
-		if errors.As(got, &answer) && (answer.RetryAfter < c.from || answer.RetryAfter > c.to) {
+		if got != nil && !errors.As(got, &answer) {
+			t.Errorf("%s: %v is not the answer of the server", path, got)
+		}
+		if answer != nil && (answer.RetryAfter < c.from || answer.RetryAfter > c.to) {
 			t.Errorf("%s: retry after %v, want %v to %v", path, answer.RetryAfter, c.from, c.to)
 		}
 	}
