@@ -80,7 +80,7 @@ type PositionKind uint8
 const (
 	FromEnd   PositionKind = iota // what becomes ready from now on
 	FromBegin                     // the oldest that is kept
-	FromTime                      // the first that became ready at Time or later
+	FromTime                      // the first that became ready in the millisecond of Time or later
 	FromRef                       // the message with this Ref
 )
 

@@ -10,3 +10,12 @@ type Pipeliner interface {
 	// bodies stay as they are, so that they need not be copied: it waits for the outcome even when ctx ends.
 	Send(ctx context.Context, msgs []*Message, o PublishOptions) (wait func() ([]Receipt, error))
 }
+
+// SyncSharer is a Driver in this process whose publishes wait for a disk, which is written and synced for all who wait
+// at once. It is optional: a second call beside one that is under way would wait for a sync of its own, so that those
+// who publish at once had better be gathered into one call at a time.
+type SyncSharer interface {
+	Driver
+	// SharesSync does nothing: a driver that has it is one.
+	SharesSync()
+}

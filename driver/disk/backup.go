@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -39,27 +38,20 @@ func Backup(ctx context.Context, o Options, dir string) (err error) {
 	if o, err = o.resolved(); err != nil {
 		return err
 	}
-	from, err := existing(o.fs, o.Dir)
+	from, err := enter(o.fs, o.Dir, true)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, from.leave()) }()
 	to, err := from.destination(dir)
 	if err != nil {
 		return err
 	}
-	return to.copyUnowned(from, o)
-}
-
-func (d *directory) copyUnowned(from *directory, o Options) (err error) {
-	if err := from.own(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, from.leave()) }()
 	s, err := openStore(from, o)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.copyFrom(s), s.close())
+	return errors.Join(to.copyFrom(s), s.close())
 }
 
 // destination says whether a copy can be made in a directory. Nothing is changed.
@@ -98,9 +90,6 @@ func (d *directory) copyFrom(s *store) error {
 		err = s.db.Checkpoint(d.data, pebble.WithFlushedWAL())
 	}
 	if err == nil {
-		err = d.makePrivate()
-	}
-	if err == nil {
 		err = d.begin() // last: without it the copy is not a store
 	}
 	if err != nil {
@@ -108,17 +97,4 @@ func (d *directory) copyFrom(s *store) error {
 			"check that it can be written and has room; remove what is there before you try again", err)
 	}
 	return nil
-}
-
-// makePrivate takes away what the umask gave to others.
-func (d *directory) makePrivate() error {
-	return filepath.WalkDir(d.path, func(path string, e os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if e.IsDir() {
-			return os.Chmod(path, dirMode)
-		}
-		return os.Chmod(path, fileMode)
-	})
 }

@@ -3,7 +3,6 @@ package disk
 import (
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -21,10 +20,6 @@ type ballast struct {
 
 // mostBallast is how much is laid out at most; otherwise it is an eighth of the reserve.
 const mostBallast = 32 << 20
-
-func newBallast(d *directory, o Options) *ballast {
-	return &ballast{path: filepath.Join(d.path, reserveName), size: min(o.Reserve/8, mostBallast), log: o.Logger}
-}
 
 // layOut makes the file if there is room. Without it everything works, but on a full disk.
 func (b *ballast) layOut(d *directory, reserve int64) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/drivertest"
 )
@@ -34,6 +36,41 @@ func BenchmarkPublish(b *testing.B) {
 		b.Run(fmt.Sprintf("ferry/callers=%d", callers), func(b *testing.B) { benchPublish(b, callers) })
 		b.Run(fmt.Sprintf("pebble/callers=%d", callers), func(b *testing.B) { benchPebble(b, callers) })
 	}
+}
+
+// BenchmarkCallers publishes one message of 1 KB at a time from some callers, through a broker, and reports how many
+// messages share a sync. Pebble does the same.
+func BenchmarkCallers(b *testing.B) {
+	for _, callers := range []int{1, 2, 8, 64, 256} {
+		b.Run(strconv.Itoa(callers), func(b *testing.B) {
+			d, syncs := counted(b, b.TempDir())
+			broker, err := ferry.New(d, ferry.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			m := &ferry.Message{Topic: "jobs", Body: make([]byte, 1024)}
+			b.ReportAllocs()
+			share(b, callers, func() error {
+				_, err := broker.Publish(ctx, m)
+				return err
+			})
+			b.ReportMetric(float64(b.N)/float64(syncs.Load()), "msg/sync")
+			if err := broker.Close(ctx); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}
+
+// counted opens a broker whose syncs are counted.
+func counted(t testing.TB, dir string) (*Driver, *atomic.Int64) {
+	d, n := open(t, Options{Dir: dir}), new(atomic.Int64)
+	sync := d.store.c.sync
+	d.store.c.sync = func() error {
+		n.Add(1)
+		return sync()
+	}
+	return d, n
 }
 
 const benchBody = 256

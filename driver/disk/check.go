@@ -7,14 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/engine"
-	"github.com/ferrymq/ferry/internal/privatefile"
 )
 
 // mostProblems is how many damaged records Check names; the others are counted.
@@ -38,16 +36,14 @@ func Check(ctx context.Context, o Options) ([]driver.Finding, error) {
 }
 
 func check(ctx context.Context, dir *directory) ([]driver.Finding, error) {
-	s := newStore(readOnlyFS{dir.fs}, false, slog.New(slog.DiscardHandler))
+	s := newStore(unlockedFS{dir.fs}, false, slog.New(slog.DiscardHandler))
 	s.cache = pebble.NewCache(blockCache)
 	defer s.cache.Unref()
 	if err := s.refuseDamage(dir); err != nil {
 		return []driver.Finding{damageFinding("log", err)}, nil
 	}
-	o := s.options()
-	o.ReadOnly = true
 	var err error
-	if s.db, err = s.log.guard(func() (*pebble.DB, error) { return pebble.Open(dir.data, o) }); err != nil {
+	if s.db, err = s.log.open(dir.data, s.options(true)); err != nil {
 		return []driver.Finding{damageFinding("tables", err)}, nil
 	}
 	findings, err := s.verify(ctx)
@@ -92,24 +88,20 @@ func damageFinding(subject string, err error) driver.Finding {
 // visit makes sure that path is a store that no process owns, and keeps it so until the directory is left. Unlike
 // enter it changes nothing, and needs no right to write.
 func visit(fs vfs.FS, path string) (*directory, error) {
-	d, err := existing(fs, path)
+	d, err := at(fs, path)
 	if err != nil {
 		return nil, err
 	}
-	if !d.real {
-		return d, nil
-	}
-	f, err := privatefile.Open(filepath.Join(d.path, ownerName), os.O_RDONLY)
-	if errors.Is(err, os.ErrNotExist) {
-		return d, nil // a copy that nobody has opened yet
-	}
+	fresh, err := d.inspect()
 	if err != nil {
-		return nil, d.errUnusable(err)
-	}
-	if err := d.take(f); err != nil {
 		return nil, err
 	}
-	d.owner = locked{f}
+	if fresh {
+		return nil, d.errNoStore()
+	}
+	if err := d.own(os.O_RDONLY); err != nil && !errors.Is(err, os.ErrNotExist) { // a copy that nobody has opened yet
+		return nil, err
+	}
 	return d, nil
 }
 
@@ -118,38 +110,8 @@ func (d *directory) errNoStore() error {
 		"check the path; a program that opens the broker makes a store, as do ferry dev and ferry pub", nil)
 }
 
-// readOnlyFS refuses every change.
-type readOnlyFS struct{ vfs.FS }
+// unlockedFS needs no lock of Pebble's: whoever looks has locked the file of the owner, and may have no right to write.
+type unlockedFS struct{ vfs.FS }
 
-var errReadOnly = errors.New("the store is only looked at")
-
-// Create is refused.
-func (readOnlyFS) Create(string, vfs.DiskWriteCategory) (vfs.File, error) { return nil, errReadOnly }
-
-// Link is refused.
-func (readOnlyFS) Link(string, string) error { return errReadOnly }
-
-// OpenReadWrite is refused.
-func (readOnlyFS) OpenReadWrite(string, vfs.DiskWriteCategory, ...vfs.OpenOption) (vfs.File, error) {
-	return nil, errReadOnly
-}
-
-// Remove is refused.
-func (readOnlyFS) Remove(string) error { return errReadOnly }
-
-// RemoveAll is refused.
-func (readOnlyFS) RemoveAll(string) error { return errReadOnly }
-
-// Rename is refused.
-func (readOnlyFS) Rename(string, string) error { return errReadOnly }
-
-// ReuseForWrite is refused.
-func (readOnlyFS) ReuseForWrite(string, string, vfs.DiskWriteCategory) (vfs.File, error) {
-	return nil, errReadOnly
-}
-
-// MkdirAll is refused.
-func (readOnlyFS) MkdirAll(string, os.FileMode) error { return errReadOnly }
-
-// Lock does nothing: whoever looks has locked the file of the owner.
-func (readOnlyFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+// Lock does nothing.
+func (unlockedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }

@@ -22,7 +22,6 @@ type committer struct {
 	mu        sync.Mutex
 	open      *round   // collects batches
 	unsynced  []*round // written, and somebody waits for their sync
-	rounds    uint64   // taken by the writer
 	written   uint64   // the newest round that is
 	syncing   bool
 	returning int // steps that the last sync was waited for by
@@ -58,9 +57,8 @@ var _ engine.Round = (*round)(nil)
 func newCommitter(write func([]*batch) error, sync func() error, every time.Duration, f *failure) *committer {
 	c := &committer{write: write, sync: sync, every: every, failure: f, quit: make(chan struct{}),
 		wake: make(chan struct{}, 1), force: make(chan struct{}, 1), dirty: make(chan struct{}, 1)}
-	c.wait.Add(2)
-	go c.writer()
-	go c.syncer()
+	c.wait.Go(c.writer)
+	c.wait.Go(c.syncer)
 	return c
 }
 
@@ -126,7 +124,6 @@ func signal(ch chan struct{}) {
 }
 
 func (c *committer) writer() {
-	defer c.wait.Done()
 	defer c.writeOpen() // the last one; also what came in while a fatal error ended this goroutine
 	for {
 		select {
@@ -146,13 +143,8 @@ func (c *committer) writeOpen() {
 		c.mu.Unlock()
 		return
 	}
-	c.rounds++
-	c.open, r.taken, r.number, r.err = nil, true, c.rounds, c.failure.get()
+	c.open, r.taken, r.err = nil, true, c.failure.get()
 	c.mu.Unlock()
-	if r.err != nil {
-		r.finish()
-		return
-	}
 	returned := false
 	defer func() {
 		if !returned {
@@ -160,7 +152,7 @@ func (c *committer) writeOpen() {
 			r.finish()
 		}
 	}()
-	if len(r.batches) > 0 {
+	if r.err == nil && len(r.batches) > 0 {
 		r.err = c.write(r.batches) // does not return after what Pebble calls fatal
 	}
 	returned = true
@@ -177,7 +169,8 @@ func (c *committer) wrote(r *round) {
 		return
 	}
 	c.mu.Lock()
-	c.written = r.number
+	c.written++
+	r.number = c.written
 	if r.synced {
 		c.unsynced = append(c.unsynced, r)
 	}
@@ -191,7 +184,6 @@ func (c *committer) wrote(r *round) {
 }
 
 func (c *committer) syncer() {
-	defer c.wait.Done()
 	var due <-chan time.Time
 	for {
 		select {

@@ -117,9 +117,7 @@ func (s *store) refuseDamage(dir *directory) error {
 		return err
 	}
 	// What is not in a log may be in a table already; a log that is used again still contains old writes.
-	o := s.options()
-	o.ReadOnly = true
-	db, err := s.log.guard(func() (*pebble.DB, error) { return pebble.Open(dir.data, o) })
+	db, err := s.log.open(dir.data, s.options(true))
 	if err != nil {
 		return err
 	}

@@ -24,67 +24,71 @@ func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 		return nil, err
 	}
 	defer d.store.readers.leave()
-	return []driver.Finding{d.findFailure(), d.findDurability(), d.findSpace(), d.findFormat(), d.findSyncTime()}, nil
+	var findings []driver.Finding
+	for _, look := range []struct {
+		subject string
+		find    func() (severity driver.Severity, text, hint string)
+	}{
+		{"store", d.findFailure}, {"durability", d.findDurability}, {"free space", d.findSpace}, {"format", d.findFormat},
+		{"sync time", d.findSyncTime},
+	} {
+		severity, text, hint := look.find()
+		findings = append(findings, driver.Finding{Severity: severity, Subject: look.subject, Text: text, Hint: hint})
+	}
+	return findings, nil
 }
 
-func (d *Driver) findFailure() driver.Finding {
+func (d *Driver) findFailure() (severity driver.Severity, text, hint string) {
 	if err := d.store.Failure(); err != nil {
-		return driver.Finding{Severity: driver.SeverityError, Subject: "store",
-			Text: "stopped after a failed write: " + err.Error(),
-			Hint: "see to the disk, then close the broker and open it again"}
+		return driver.SeverityError, "stopped after a failed write: " + err.Error(),
+			"see to the disk, then close the broker and open it again"
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "store",
-		Text: "in use by this process, all writes succeeded"}
+	return driver.SeverityOK, "in use by this process, all writes succeeded", ""
 }
 
-func (d *Driver) findDurability() driver.Finding {
+func (d *Driver) findDurability() (severity driver.Severity, text, hint string) {
 	if d.o.Sync.always() {
-		return driver.Finding{Severity: driver.SeverityOK, Subject: "durability", Text: "a publish survives a power loss"}
+		return driver.SeverityOK, "a publish survives a power loss", ""
 	}
-	return driver.Finding{Severity: driver.SeverityWarning, Subject: "durability",
-		Text: fmt.Sprintf("a publish survives kill -9; a power loss takes the last %v", d.o.Sync.every),
-		Hint: "use Sync: Always where that is too much"}
+	return driver.SeverityWarning,
+		fmt.Sprintf("a publish survives kill -9; a power loss takes the last %v", d.o.Sync.every),
+		"use Sync: Always where that is too much"
 }
 
-func (d *Driver) findSpace() driver.Finding {
+func (d *Driver) findSpace() (severity driver.Severity, text, hint string) {
 	usage, err := d.dir.fs.GetDiskUsage(d.dir.path)
+	free, reserve := usage.AvailBytes, uint64(d.o.Reserve)
 	switch {
 	case err != nil:
-		return driver.Finding{Severity: driver.SeverityUnknown, Subject: "free space", Text: err.Error(),
-			Hint: "look yourself: df " + d.dir.path}
-	case usage.AvailBytes < uint64(d.o.Reserve):
-		return driver.Finding{Severity: driver.SeverityError, Subject: "free space",
-			Text: fmt.Sprintf("%d MiB, less than the reserve of %d MiB: publishing is refused", usage.AvailBytes>>20,
-				d.o.Reserve>>20),
-			Hint: "free space, or let consumers catch up"}
-	case usage.AvailBytes < 4*uint64(d.o.Reserve):
-		return driver.Finding{Severity: driver.SeverityWarning, Subject: "free space",
-			Text: fmt.Sprintf("%d MiB; publishing is refused below %d MiB", usage.AvailBytes>>20, d.o.Reserve>>20),
-			Hint: "free space in time"}
+		return driver.SeverityUnknown, err.Error(), "look yourself: df " + d.dir.path
+	case free < reserve:
+		return driver.SeverityError,
+			fmt.Sprintf("%d MiB, less than the reserve of %d MiB: publishing is refused", free>>20, reserve>>20),
+			"free space, or let consumers catch up"
+	case free < 4*reserve:
+		return driver.SeverityWarning, fmt.Sprintf("%d MiB; publishing is refused below %d MiB", free>>20, reserve>>20),
+			"free space in time"
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "free space",
-		Text: fmt.Sprintf("%d MiB", usage.AvailBytes>>20)}
+	return driver.SeverityOK, fmt.Sprintf("%d MiB", free>>20), ""
 }
 
-func (d *Driver) findFormat() driver.Finding {
+func (d *Driver) findFormat() (severity driver.Severity, text, hint string) {
 	m := d.store.db.Metrics()
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "format",
-		Text: fmt.Sprintf("version %d, pebble format %v, %d MiB on disk in %s", formatVersion,
-			d.store.db.FormatMajorVersion(), m.DiskSpaceUsage()>>20, d.dir.path)}
+	return driver.SeverityOK, fmt.Sprintf("version %d, pebble format %v, %d MiB on disk in %s", formatVersion,
+		d.store.db.FormatMajorVersion(), m.DiskSpaceUsage()>>20, d.dir.path), ""
 }
 
 // findSyncTime measures what every publish waits for.
-func (d *Driver) findSyncTime() driver.Finding {
+func (d *Driver) findSyncTime() (severity driver.Severity, text, hint string) {
 	took, err := d.probe()
 	switch {
 	case err != nil:
-		return driver.Finding{Severity: driver.SeverityError, Subject: "sync time", Text: err.Error(),
-			Hint: "check that the directory can be written"}
+		return driver.SeverityError, err.Error(), "check that the directory can be written"
 	case took > slowSync:
-		return driver.Finding{Severity: driver.SeverityWarning, Subject: "sync time", Text: took.String(),
-			Hint: "publish from many callers at once, which share a sync, or use Sync: Interval, or a faster disk"}
+		return driver.SeverityWarning, took.String(),
+			"publish from many callers at once, which share a sync, or use Sync: Interval, or a faster disk"
 	}
-	return driver.Finding{Severity: driver.SeverityOK, Subject: "sync time", Text: took.String()}
+	return driver.SeverityOK, took.String(), ""
 }
 
 // probe returns the middle of three syncs of a file of its own.

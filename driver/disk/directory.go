@@ -43,7 +43,7 @@ type directory struct {
 	real  bool // on the file system of the operating system
 	path  string
 	data  string
-	owner io.Closer
+	owner *os.File // locked; nil: not ours, or not a real directory
 }
 
 // enter makes sure that path is a store, or can become one, and takes it. Nothing is changed unless it can.
@@ -67,29 +67,16 @@ func enter(fs vfs.FS, path string, mustExist bool) (*directory, error) {
 			return nil, d.errUnusable(err)
 		}
 	}
-	if err := d.own(); err != nil {
+	if err := d.own(os.O_RDWR | os.O_CREATE); err != nil {
 		return nil, err
 	}
-	if fresh {
+	if err = d.sign(); err == nil && fresh {
 		err = d.begin()
 	}
 	if err != nil {
 		return nil, errors.Join(d.errUnusable(err), d.leave())
 	}
 	return d, nil
-}
-
-// existing returns the directory of a store. Nobody owns it for that.
-func existing(fs vfs.FS, path string) (*directory, error) {
-	d, err := at(fs, path)
-	if err != nil {
-		return nil, err
-	}
-	fresh, err := d.inspect()
-	if err == nil && fresh {
-		err = d.errNoStore()
-	}
-	return d, err
 }
 
 // at returns the directory with a path, before anything is known of it. Without a file system it is a real one.
@@ -174,19 +161,16 @@ func (d *directory) refuseForeign(names []string) error {
 }
 
 func (d *directory) readFormat() (string, error) {
-	f, err := d.openFormat()
+	open := func() (io.ReadCloser, error) { return d.fs.Open(d.fs.PathJoin(d.path, formatName)) }
+	if d.real {
+		open = func() (io.ReadCloser, error) { return privatefile.Open(filepath.Join(d.path, formatName), os.O_RDONLY) }
+	}
+	f, err := open()
 	if err != nil {
 		return "", err
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
 	return string(text), errors.Join(err, f.Close())
-}
-
-func (d *directory) openFormat() (io.ReadCloser, error) {
-	if d.real {
-		return privatefile.Open(filepath.Join(d.path, formatName), os.O_RDONLY)
-	}
-	return d.fs.Open(d.fs.PathJoin(d.path, formatName))
 }
 
 func (d *directory) checkFormat(text string) error {
@@ -244,7 +228,7 @@ func (d *directory) leave() error {
 	if d.owner == nil {
 		return nil
 	}
-	return d.owner.Close()
+	return unlock(d.owner)
 }
 
 // errUnusable says what is wrong with the directory or what is in it.

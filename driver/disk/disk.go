@@ -119,7 +119,10 @@ type Driver struct {
 // broker keeps the embedded engine out of the documentation and out of reach.
 type broker = engine.Engine
 
-var _ driver.Driver = (*Driver)(nil)
+var _ driver.SyncSharer = (*Driver)(nil)
+
+// SharesSync tells that publishers who wait at once do so for one sync: see committer.
+func (d *Driver) SharesSync() {}
 
 // New opens the store in o.Dir, or makes a new one, and reads what is in it. Close it when it is no longer used. It
 // returns when ctx ends, although a store that is being opened cannot be interrupted: it is closed, and its directory
@@ -128,23 +131,21 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	if ctx.Done() == nil {
 		return openDriver(ctx, o)
 	}
-	type result struct {
-		d   *Driver
-		err error
-	}
-	opened := make(chan result, 1)
+	var d *Driver
+	opened := make(chan error, 1)
 	go func() {
-		d, err := openDriver(ctx, o)
-		opened <- result{d, err}
+		var err error
+		d, err = openDriver(ctx, o)
+		opened <- err
 	}()
 	select {
-	case r := <-opened:
-		return r.d, r.err
+	case err := <-opened:
+		return d, err
 	case <-ctx.Done():
 	}
 	go func() {
-		if r := <-opened; r.err == nil {
-			_ = r.d.Close(context.WithoutCancel(ctx)) // nobody is there to be told
+		if <-opened == nil {
+			_ = d.Close(context.WithoutCancel(ctx)) // nobody is there to be told
 		}
 	}()
 	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("the store in %s was not open in time", o.Dir),

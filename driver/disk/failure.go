@@ -11,8 +11,6 @@ type failure struct {
 	err error
 }
 
-func newFailure() *failure { return &failure{stopped: make(chan struct{})} }
-
 // set notes a failure, and reports whether it is the first.
 func (f *failure) set(err error) bool {
 	f.mu.Lock()

@@ -23,10 +23,6 @@ type fatalLogger struct {
 	failure      *failure
 }
 
-func newFatalLogger(log *slog.Logger, troubled func(), f *failure) *fatalLogger {
-	return &fatalLogger{log: log, trouble: make(chan struct{}, 1), troubled: troubled, failure: f}
-}
-
 // fatal is what Pebble calls so. It is of no kind: that is for whoever tells a caller.
 type fatal struct {
 	text  string
@@ -111,13 +107,13 @@ func (l *fatalLogger) fail(err error) {
 	}
 }
 
-// guard opens Pebble, and returns as an error what would end the process or never end. If that happens in a goroutine
+// open opens Pebble, and returns as an error what would end the process or never end. If that happens in a goroutine
 // of Pebble's own, the one that opens waits for it for ever, and is left behind: nothing of it writes any more.
-func (l *fatalLogger) guard(open func() (*pebble.DB, error)) (*pebble.DB, error) {
+func (l *fatalLogger) open(dir string, o *pebble.Options) (*pebble.DB, error) {
 	l.opening.Store(true)
 	defer l.opening.Store(false)
 	var db *pebble.DB
-	opened := inBackground(func() (err error) { db, err = open(); return err })
+	opened := inBackground(func() (err error) { db, err = pebble.Open(dir, o); return err })
 	select {
 	case err := <-opened:
 		if db == nil {

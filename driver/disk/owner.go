@@ -12,37 +12,17 @@ import (
 	"github.com/ferrymq/ferry/internal/privatefile"
 )
 
-// own takes the lock of the directory, and writes down who has it.
-func (d *directory) own() error {
+// own takes the lock of the directory, or says who has it. The file is opened with a flag.
+func (d *directory) own(flag int) error {
 	if !d.real {
 		return nil // Pebble's own lock is enough inside one process
 	}
-	name := filepath.Join(d.path, ownerName)
-	f, err := privatefile.Open(name, os.O_RDWR|os.O_CREATE)
+	f, err := privatefile.Open(filepath.Join(d.path, ownerName), flag)
 	if err != nil {
 		return d.errUnusable(err)
 	}
-	if err := d.take(f); err != nil {
-		return err
-	}
-	if err := writeOwner(f); err != nil {
-		_ = f.Close()
-		return d.errUnusable(err)
-	}
-	d.owner = locked{f}
-	return nil
-}
-
-// locked is a file whose lock ends when it is closed.
-type locked struct{ *os.File }
-
-// Close gives the lock up.
-func (l locked) Close() error { return unlock(l.File) }
-
-// take locks the file of the owner, or closes it and says who has locked it.
-func (d *directory) take(f *os.File) error {
-	err := tryLock(f)
-	if err == nil {
+	if err = tryLock(f); err == nil {
+		d.owner = f
 		return nil
 	}
 	text, _ := io.ReadAll(io.LimitReader(f, 32))
@@ -53,11 +33,15 @@ func (d *directory) take(f *os.File) error {
 			"it runs: docs/disk.md", err)
 }
 
-func writeOwner(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return err
+// sign writes down who owns the directory.
+func (d *directory) sign() error {
+	if d.owner == nil {
+		return nil
 	}
-	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	err := d.owner.Truncate(0)
+	if err == nil {
+		_, err = d.owner.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
 	return err
 }
 

@@ -9,41 +9,42 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// reading is one look at the store. A bit that is not covered by a checksum can make Pebble panic instead of telling an
-// error.
-type reading struct {
-	s    *store
-	ours bool // what was read is being used
-	err  *error
-}
-
-// damaged makes a panic of Pebble an error; one of ours stays what it is.
-func (r *reading) damaged() {
-	if r.ours {
-		return
-	}
-	if p := recover(); p != nil {
-		r.s.unreadable.Store(true)
-		*r.err = fmt.Errorf("pebble cannot read a damaged file: %v", p)
-	}
-}
-
-// Read looks keys up. Several are read in their order by one iterator, which finds the next one near the last.
-func (s *store) Read(keys [][]byte, then func(i int, value []byte)) (err error) {
+// look calls f, which reads, unless the store is closed. A bit that is not covered by a checksum can make Pebble panic
+// instead of telling an error: then that is one. A panic of ours, while what was read is being used, stays what it is.
+func (s *store) look(ours *bool, f func() error) (err error) {
 	if err := s.readers.enter(); err != nil {
 		return err
 	}
 	defer s.readers.leave()
-	r := reading{s: s, err: &err}
-	defer r.damaged()
-	use := func(i int, value []byte) {
-		r.ours = true
-		then(i, value)
-		r.ours = false
-	}
-	if len(keys) < 2 {
-		return s.readEach(keys, use)
-	}
+	defer func() {
+		if *ours {
+			return
+		}
+		if p := recover(); p != nil {
+			s.unreadable.Store(true)
+			err = fmt.Errorf("pebble cannot read a damaged file: %v", p)
+		}
+	}()
+	return f()
+}
+
+// Read looks keys up. Several are read in their order by one iterator, which finds the next one near the last.
+func (s *store) Read(keys [][]byte, then func(i int, value []byte)) error {
+	ours := false
+	return s.look(&ours, func() error {
+		use := func(i int, value []byte) {
+			ours = true
+			then(i, value)
+			ours = false
+		}
+		if len(keys) < 2 {
+			return s.readEach(keys, use)
+		}
+		return s.readSorted(keys, use)
+	})
+}
+
+func (s *store) readSorted(keys [][]byte, use func(i int, value []byte)) (err error) {
 	order := make([]int, len(keys))
 	for i := range order {
 		order[i] = i
@@ -52,20 +53,19 @@ func (s *store) Read(keys [][]byte, then func(i int, value []byte)) (err error) 
 	if !slices.IsSortedFunc(order, byKey) {
 		slices.SortFunc(order, byKey)
 	}
-	return s.readSorted(keys, order, use)
-}
-
-func (s *store) readSorted(keys [][]byte, order []int, use func(i int, value []byte)) (err error) {
 	last := keys[order[len(order)-1]]
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys[order[0]], UpperBound: append(bytes.Clone(last), 0)})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	for n, i := range order {
+	it.First()
+	for _, i := range order {
 		// The next record is often the one that is wanted next.
-		found := n > 0 && it.Valid() && it.Next() && bytes.Equal(it.Key(), keys[i])
-		if !found && (!it.SeekGE(keys[i]) || !bytes.Equal(it.Key(), keys[i])) {
+		if it.Valid() && bytes.Compare(it.Key(), keys[i]) < 0 && it.Next() && bytes.Compare(it.Key(), keys[i]) < 0 {
+			it.SeekGE(keys[i])
+		}
+		if !it.Valid() || !bytes.Equal(it.Key(), keys[i]) {
 			if err := it.Error(); err != nil {
 				return err
 			}
@@ -100,31 +100,28 @@ func (s *store) readEach(keys [][]byte, use func(i int, value []byte)) error {
 }
 
 // Scan walks over a range. It ends early when the store is to be closed.
-func (s *store) Scan(from, to []byte, use func(key, value []byte) error) (err error) {
-	if err := s.readers.enter(); err != nil {
-		return err
-	}
-	defer s.readers.leave()
-	r := reading{s: s, err: &err}
-	defer r.damaged()
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for it.First(); it.Valid(); it.Next() {
-		value, err := it.ValueAndErr()
-		if err == nil {
-			err = s.readers.refused()
-		}
+func (s *store) Scan(from, to []byte, use func(key, value []byte) error) error {
+	ours := false
+	return s.look(&ours, func() (err error) {
+		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 		if err != nil {
 			return err
 		}
-		r.ours = true
-		if err := use(it.Key(), value); err != nil {
-			return err
+		defer func() { err = errors.Join(err, it.Close()) }()
+		for it.First(); it.Valid(); it.Next() {
+			value, err := it.ValueAndErr()
+			if err == nil {
+				err = s.readers.refused()
+			}
+			if err != nil {
+				return err
+			}
+			ours = true
+			if err := use(it.Key(), value); err != nil {
+				return err
+			}
+			ours = false
 		}
-		r.ours = false
-	}
-	return nil
+		return nil
+	})
 }

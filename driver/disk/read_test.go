@@ -9,10 +9,8 @@ import (
 // is not hidden.
 func TestPanicOfPebbleIsAnError(t *testing.T) {
 	t.Parallel()
-	read := func(ours bool) (err error) {
-		r := reading{s: &store{}, ours: ours, err: &err}
-		defer r.damaged()
-		panic("slice bounds out of range")
+	read := func(ours bool) error {
+		return (&store{}).look(&ours, func() error { panic("slice bounds out of range") })
 	}
 	if err := read(false); err == nil || !strings.Contains(err.Error(), "damaged file: slice bounds") {
 		t.Errorf("%v", err)

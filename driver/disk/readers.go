@@ -2,6 +2,7 @@ package disk
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -10,10 +11,8 @@ import (
 type readers struct {
 	mu      sync.Mutex
 	inside  sync.WaitGroup
-	closing chan struct{}
+	closing atomic.Bool
 }
-
-func newReaders() *readers { return &readers{closing: make(chan struct{})} }
 
 // enter lets a call use Pebble until it leaves, unless the store is closed.
 func (r *readers) enter() error {
@@ -30,18 +29,16 @@ func (r *readers) leave() { r.inside.Done() }
 
 // refused says that the store is closed, or nil. Who is inside for long asks now and then.
 func (r *readers) refused() error {
-	select {
-	case <-r.closing:
+	if r.closing.Load() {
 		return errClosed()
-	default:
-		return nil
 	}
+	return nil
 }
 
 // shut lets nobody in any more, and waits for those inside. It is called once.
 func (r *readers) shut() {
 	r.mu.Lock()
-	close(r.closing)
+	r.closing.Store(true)
 	r.mu.Unlock()
 	r.inside.Wait()
 }

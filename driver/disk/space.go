@@ -24,10 +24,6 @@ type space struct {
 	full    atomic.Pointer[driver.Error]
 }
 
-func newSpace(d *directory, reserve int64) *space {
-	return &space{fs: d.fs, path: d.path, reserve: uint64(reserve)}
-}
-
 // flushTakes is the room without which nothing is flushed that can wait: the log that is open has its room already, and
 // a new one, which a flush begins, may find none.
 const flushTakes = 4 << 20

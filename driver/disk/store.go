@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,7 @@ type store struct {
 
 	failure   *failure
 	reclaimer *reclaimer
-	readers   *readers
+	readers   readers
 	layers    int // of tables that Pebble leaves alone
 
 	written  uint64        // the number of the newest write; the writer's own
@@ -55,36 +56,37 @@ const (
 )
 
 func newStore(below vfs.FS, private bool, log *slog.Logger) *store {
-	f := newFailure()
-	fs := newWALFS(below, private, f)
-	return &store{fs: fs, failure: f, log: newFatalLogger(log, fs.troubled, f), readers: newReaders()}
+	f := &failure{stopped: make(chan struct{})}
+	fs := &walFS{FS: below, private: private, failure: f, logs: map[*walFile]struct{}{}, closing: make(chan struct{})}
+	l := &fatalLogger{log: log, failure: f, trouble: make(chan struct{}, 1), troubled: fs.troubled}
+	return &store{fs: fs, failure: f, log: l}
 }
 
 func openStore(dir *directory, o Options) (*store, error) {
 	below := dir.fs
 	if dir.real {
-		b := newBallast(dir, o)
+		b := &ballast{path: filepath.Join(dir.path, reserveName), size: min(o.Reserve/8, mostBallast), log: o.Logger}
 		if err := b.layOut(dir, o.Reserve); err != nil {
 			return nil, dir.errUnusable(err)
 		}
 		below = b.below(below)
 	}
 	s := newStore(below, dir.real, o.Logger)
-	s.space, s.layers = newSpace(dir, o.Reserve), cmp.Or(o.layers, usualLayers)
-	if err := s.fs.MkdirAll(dir.data, dirMode); err != nil {
-		return nil, dir.errUnusable(err)
+	s.space, s.layers = &space{fs: dir.fs, path: dir.path, reserve: uint64(o.Reserve)}, cmp.Or(o.layers, usualLayers)
+	err := s.fs.MkdirAll(dir.data, dirMode)
+	if err == nil {
+		err = syncDir(dir.fs, dir.path)
 	}
-	if err := syncDir(dir.fs, dir.path); err != nil {
-		return nil, dir.errUnusable(err)
+	if err == nil {
+		s.lock, err = pebble.LockDirectory(dir.data, s.fs)
 	}
-	lock, err := pebble.LockDirectory(dir.data, s.fs)
 	if err != nil {
 		return nil, dir.errUnusable(err)
 	}
-	s.lock, s.cache = lock, pebble.NewCache(blockCache)
+	s.cache = pebble.NewCache(blockCache)
 	if err := s.openPebble(dir); err != nil {
 		s.cache.Unref()
-		return nil, errors.Join(dir.errUnusable(err), lock.Close())
+		return nil, errors.Join(dir.errUnusable(err), s.lock.Close())
 	}
 	every := o.Sync.every
 	if o.Sync.always() {
@@ -97,9 +99,9 @@ func openStore(dir *directory, o Options) (*store, error) {
 }
 
 // options are those of Pebble.
-func (s *store) options() *pebble.Options {
+func (s *store) options(readOnly bool) *pebble.Options {
 	o := &pebble.Options{
-		FS: s.fs, Lock: s.lock, Cache: s.cache, Logger: s.log, EventListener: s.log.listener(),
+		FS: s.fs, Lock: s.lock, Cache: s.cache, Logger: s.log, EventListener: s.log.listener(), ReadOnly: readOnly,
 		FormatMajorVersion:          pebble.FormatColumnarBlocks, // later ones put into the log what they believe is synced
 		MemTableSize:                writeBuffer,
 		MemTableStopWritesThreshold: 4,
@@ -116,7 +118,7 @@ func (s *store) openPebble(dir *directory) error {
 	if err != nil {
 		return err
 	}
-	if s.db, err = s.log.guard(func() (*pebble.DB, error) { return pebble.Open(dir.data, s.options()) }); err != nil {
+	if s.db, err = s.log.open(dir.data, s.options(false)); err != nil {
 		return err
 	}
 	if s.written, err = storedMark(s.db); err != nil {
@@ -236,10 +238,8 @@ func (s *store) Batch() engine.Batch {
 
 // Append takes over a batch.
 func (s *store) Append(b engine.Batch, synced bool) engine.Round {
-	if b == nil {
-		return s.c.append(nil, synced)
-	}
-	return s.c.append(b.(*batch), synced)
+	own, _ := b.(*batch) // nil if b is
+	return s.c.append(own, synced)
 }
 
 // Stopped is closed when a write has failed.

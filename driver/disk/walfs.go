@@ -36,10 +36,6 @@ type walFS struct {
 	logs map[*walFile]struct{} // open
 }
 
-func newWALFS(fs vfs.FS, private bool, f *failure) *walFS {
-	return &walFS{FS: fs, private: private, logs: map[*walFile]struct{}{}, closing: make(chan struct{}), failure: f}
-}
-
 // fail stops the store because of an error of a log, and returns what Pebble is told.
 func (fs *walFS) fail(err error) error {
 	if err == nil || !fs.opened.Load() {

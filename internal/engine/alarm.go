@@ -24,7 +24,7 @@ func (t *topic) advance(now moment) {
 	for ; left > 0 && t.expires.Next() <= now.tick; left-- {
 		t.expire(t.expires.Top(), now)
 	}
-	for ; left > 0 && t.keptUntil() <= now.tick; left-- {
+	for ; left > 0 && !t.settled.empty() && t.keptUntil() <= now.tick; left-- {
 		t.trim(now)
 	}
 	t.ownIDs.forget(now.tick)
@@ -33,8 +33,11 @@ func (t *topic) advance(now moment) {
 
 // next returns when advance has something to do, or earlier.
 func (t *topic) next() tick {
-	return min(t.delayed.Next(), tick(t.waiting.Next()), t.expires.Next(), t.leaseNext, t.keptUntil(),
-		t.ownIDs.until.Next(), t.dedupIDs.until.Next())
+	next := min(t.delayed.Next(), tick(t.waiting.Next()), t.expires.Next(), t.leaseNext, t.ownIDs.first, t.dedupIDs.first)
+	if t.settled.empty() {
+		return next
+	}
+	return min(next, t.keptUntil())
 }
 
 // arm sets the timer for what comes next. A timer that is armed for an earlier time is left alone: it costs one

@@ -28,8 +28,7 @@ func (e *Engine) publishAtomic(ctx context.Context, msgs []*driver.Message, rs [
 		rs[i] = ts[m.Topic].mustAccept(entries[i], now)
 		ts[m.Topic].secure(e.synced(o))
 	}
-	e.confirm(ctx, e.unlockAll(ts, now), rs, o)
-	return refusal.Of(rs)
+	return e.confirm(ctx, e.unlockAll(ts, now), rs, o)
 }
 
 // prepare copies messages and collects their topics, before any lock is taken.

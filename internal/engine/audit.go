@@ -57,11 +57,9 @@ func (a *census) entry(e *entry) {
 	if e.state == fanned && e.items == nil {
 		a.problem("orphan", "", e.id, "belongs to no group")
 	}
-	for it := e.items; it != nil; it = it.sibling {
+	for it := range e.all() {
 		count := a.groups[it.g]
 		switch {
-		case it.g == nil: // room for an item that is not used
-			continue
 		case count == nil:
 			a.problem("orphan", it.g.name, e.id, "belongs to a group that is gone")
 			continue

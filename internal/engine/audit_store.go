@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,56 +15,64 @@ import (
 // auditStore compares every record of the store with memory. The topic goes on meanwhile, so what differs is looked
 // at again, alone, before it counts.
 func (t *topic) auditStore(ctx context.Context, fix bool, report *driver.AuditReport) error {
-	a := &storeAudit{t: t, stored: map[uint64]string{}, cold: map[uint64]int{}}
-	before := a.stretches()
-	if err := a.scan(ctx); err != nil {
+	a := &storeAudit{t: t, cold: map[uint64]int{}}
+	t.mu.Lock()
+	before := slices.Clone(t.cold.stretches.vs)
+	t.mu.Unlock()
+	if err := a.scan(ctx, 0, math.MaxUint64, a.look); err != nil {
 		return err
 	}
+	a.look(math.MaxUint64, "") // what lies behind all that the store has
 	report.Problems = append(report.Problems, a.compareCold(before)...)
-	for _, seq := range a.suspects() {
-		text, err := a.compare(ctx, seq)
+	for _, seq := range a.suspects {
+		known, stored, err := a.compare(ctx, seq)
 		if err != nil {
 			return err
 		}
-		if text == "" {
-			continue
+		if known != stored {
+			report.Problems = append(report.Problems, driver.Problem{Kind: "store",
+				Text:  fmt.Sprintf("message 0-%d: memory says %q, the store %q", seq, known, stored),
+				Fixed: fix && a.repair(ctx, seq, stored != "")})
 		}
-		p := driver.Problem{Kind: "store", Text: fmt.Sprintf("message 0-%d: %s", seq, text)}
-		p.Fixed = fix && a.repair(ctx, seq)
-		report.Problems = append(report.Problems, p)
 	}
 	return nil
 }
 
 type storeAudit struct {
-	t      *topic
-	stored map[uint64]string // what the store says of each message that is in memory, or should be
-	cold   map[uint64]int    // how many messages of each stretch the store has
-	state  storedState       // scratch
+	t        *topic
+	at       uint64         // up to where memory and the store were looked at
+	suspects []uint64       // of which they say different things at first sight, in order
+	cold     map[uint64]int // how many messages of each stretch the store has
+	state    storedState    // scratch
 }
 
-// scan reads all records, which also checks their checksums.
-func (a *storeAudit) scan(ctx context.Context) error {
-	from, to := rangeOf(a.t.journal.number, kindMessage)
-	n := 0
-	var last uint64
+// scan tells where each message in a part of the log is, first without and then with its state if there is one. It
+// reads all records, which also checks their checksums.
+func (a *storeAudit) scan(ctx context.Context, first, last uint64, use func(seq uint64, text string)) error {
+	number := a.t.journal.number
+	from := appendNumberKey(nil, number, kindMessage, first)
+	to := append(appendStateKey(nil, number, last), 0)
+	groups, n := a.t.groupsNow(), 0
+	var newest uint64
 	err := a.t.e.o.Store.Scan(from, to, func(key, value []byte) error {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		seq, state, _ := numberOf(key)
 		if !state {
-			last = seq
-			if !a.isCold(seq) {
-				a.stored[seq] = a.readMessage(value)
+			newest = seq
+			head, _, err := splitMessage(value)
+			if err != nil {
+				use(seq, "it is damaged: "+err.Error())
+				return nil
 			}
-			return nil
+			a.state.unchanged(head, groups)
+			use(seq, a.state.summary())
+		} else if err := a.state.read(value, moment{}); err != nil || seq != newest {
+			use(seq, "its state is damaged")
+		} else {
+			use(seq, a.state.summary())
 		}
-		if err := a.state.read(value, moment{}); err != nil || seq != last {
-			a.stored[seq] = "its state is damaged"
-			return nil
-		}
-		a.stored[seq] = a.state.summary()
 		return nil
 	})
 	if errors.Is(err, driver.ErrClosed) {
@@ -76,14 +85,27 @@ func (a *storeAudit) scan(ctx context.Context) error {
 	return err
 }
 
-// readMessage tells where a message is of which no state is stored.
-func (a *storeAudit) readMessage(value []byte) string {
-	head, _, err := splitMessage(value)
-	if err != nil {
-		return "it is damaged: " + err.Error()
+// look notes whether memory says the same of a message, and what it has before that. Of what is cold it knows how many
+// there are. What comes last of a message counts.
+func (a *storeAudit) look(seq uint64, text string) {
+	a.t.mu.Lock()
+	defer a.t.mu.Unlock()
+	for missing := range a.t.log.after(a.at) {
+		if missing >= seq {
+			break
+		}
+		a.suspects = append(a.suspects, missing)
 	}
-	a.state.unchanged(head, a.t.groupsNow())
-	return a.state.summary()
+	if n := len(a.suspects); n > 0 && a.suspects[n-1] == seq {
+		a.suspects = a.suspects[:n-1]
+	}
+	a.at = seq
+	e := a.t.log.get(seq)
+	if i := a.t.cold.find(seq); i >= 0 && e == nil {
+		a.cold[a.t.cold.stretches.vs[i].first]++
+	} else if e.summary() != text {
+		a.suspects = append(a.suspects, seq)
+	}
 }
 
 // summary tells where a message is.
@@ -114,46 +136,18 @@ func (e *entry) summary() string {
 	return s.summary()
 }
 
-// suspects returns the messages of which memory and the store say different things at first sight.
-func (a *storeAudit) suspects() []uint64 {
-	var seqs []uint64
-	a.t.mu.Lock()
-	defer a.t.mu.Unlock()
-	for seq, text := range a.stored {
-		if a.t.log.get(seq).summary() != text {
-			seqs = append(seqs, seq)
-		}
-	}
-	a.t.log.after(0, func(seq uint64, e *entry) bool {
-		if _, ok := a.stored[seq]; !ok {
-			seqs = append(seqs, seq)
-		}
-		return true
-	})
-	slices.Sort(seqs)
-	return seqs
-}
-
-// compare says how memory and the store differ about a message that holds still, or nothing.
-func (a *storeAudit) compare(ctx context.Context, seq uint64) (string, error) {
+// compare returns what memory and the store say about a message that holds still, or twice nothing.
+func (a *storeAudit) compare(ctx context.Context, seq uint64) (known, stored string, err error) {
 	for range 10 {
-		before := a.remembered(seq)
-		if err := a.t.e.o.Store.Append(nil, false).Wait(ctx, false); err != nil {
-			return "", err
+		known, stored = a.remembered(seq), ""
+		if err = a.t.e.o.Store.Append(nil, false).Wait(ctx, false); err == nil {
+			err = a.scan(ctx, seq, seq, func(_ uint64, text string) { stored = text })
 		}
-		stored, err := a.read(seq)
-		if err != nil {
-			return "", err
+		if err != nil || a.remembered(seq) == known {
+			return known, stored, err
 		}
-		if a.remembered(seq) != before {
-			continue // it moved meanwhile
-		}
-		if before == stored {
-			return "", nil
-		}
-		return fmt.Sprintf("memory says %q, the store %q", before, stored), nil
 	}
-	return "", nil
+	return "", "", nil // it never held still
 }
 
 func (a *storeAudit) remembered(seq uint64) string {
@@ -162,29 +156,12 @@ func (a *storeAudit) remembered(seq uint64) string {
 	return a.t.log.get(seq).summary()
 }
 
-func (a *storeAudit) read(seq uint64) (text string, err error) {
-	n := a.t.journal.number
-	keys := [][]byte{appendNumberKey(nil, n, kindMessage, seq), appendStateKey(nil, n, seq)}
-	var values [2][]byte
-	if err := a.t.e.o.Store.Read(keys, func(i int, v []byte) { values[i] = slices.Clone(v) }); err != nil ||
-		values[0] == nil {
-		return "", err
-	}
-	if values[1] == nil {
-		return a.readMessage(values[0]), nil
-	}
-	if err := a.state.read(values[1], moment{}); err != nil {
-		return "its state is damaged", nil //nolint:nilerr // that is what differs
-	}
-	return a.state.summary(), nil
-}
-
 // repair stores what memory knows. A message of which memory knows nothing is left alone: opening the store finds it.
-func (a *storeAudit) repair(ctx context.Context, seq uint64) bool {
+func (a *storeAudit) repair(ctx context.Context, seq uint64, stored bool) bool {
 	now := a.t.e.now()
 	a.t.mu.Lock()
 	e := a.t.log.get(seq)
-	if e == nil || e.is(onDisk) && a.stored[seq] == "" || a.t.ended {
+	if e == nil || e.is(onDisk) && !stored || a.t.ended {
 		a.t.mu.Unlock()
 		return false
 	}
@@ -192,9 +169,8 @@ func (a *storeAudit) repair(ctx context.Context, seq uint64) bool {
 		e.flags &^= saved
 	}
 	a.t.touch(e)
-	err := errors.New("not stored")
-	if r := a.t.unlock(now); r != nil {
-		err = r.Wait(ctx, true)
-	}
-	return err == nil
+	r := a.t.unlock(now)
+	return r != nil && r.Wait(ctx, true) == nil
 }
+
+// What is cold is not compared one by one: memory knows how many there are.

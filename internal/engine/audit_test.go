@@ -281,8 +281,8 @@ func (a *auditor) members(g *group, want *tally) {
 			a.Errorf("subscription holds %d, more than %d", s.holder.Len(), s.o.MaxInflight)
 		}
 	}
-	if g.waiters.head != nil && !g.paused && !a.t.paused && want.offered > 0 {
-		for w := g.waiters.head; w != nil; w = w.next {
+	if !g.paused && !a.t.paused && want.offered > 0 {
+		for w := g.waiters.next; w != &g.waiters; w = w.next {
 			if !w.s.full() {
 				a.Errorf("group %s has something to claim and somebody waiting who was not woken", g.name)
 			}

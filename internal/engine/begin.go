@@ -10,8 +10,9 @@ import (
 // all that are begun in one call are stored together.
 func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error {
 	synced := s.e.synced(driver.PublishOptions{})
-	r, errs := s.each(ds, errClosedAndLost, func(d *driver.Delivery, now moment) error {
-		c, err := s.living(d, now)
+	errs := make([]error, len(ds))
+	r := s.each(errs, errClosedAndLost, func(i int, now moment) error {
+		c, err := s.living(ds[i], now)
 		if err == nil && !c.begun {
 			c.begun = true
 			s.t.touch(c.item.e)
@@ -19,37 +20,34 @@ func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error
 		}
 		return err
 	})
-	if r != nil {
-		fillNil(errs, s.e.outcome(ctx, r, synced))
-	}
+	fillNil(errs, s.e.outcome(ctx, r, synced))
 	return errs
 }
 
-// each calls do for each delivery, with the topic locked, and returns what became of it, and the round to wait for.
-func (s *subscription) each(ds []*driver.Delivery, ended func() error,
-	do func(d *driver.Delivery, now moment) error) (Round, []error) {
-	errs := make([]error, len(ds))
+// each notes what becomes of each of several deliveries, with the topic locked, and returns the round to wait for.
+func (s *subscription) each(errs []error, ended func() error, do func(i int, now moment) error) Round {
 	if err := s.e.stopped(); err != nil {
-		return nil, fillNil(errs, err)
+		fillNil(errs, err)
+		return nil
 	}
 	now, ok := s.lock()
 	if !ok {
-		return nil, fillNil(errs, ended())
+		fillNil(errs, ended())
+		return nil
 	}
-	for i, d := range ds {
-		errs[i] = do(d, now)
+	for i := range errs {
+		errs[i] = do(i, now)
 	}
-	return s.t.unlock(now), errs
+	return s.t.unlock(now)
 }
 
-// fillNil is what became of those to which nothing else happened.
-func fillNil(errs []error, err error) []error {
+// fillNil notes what became of those to which nothing else happened.
+func fillNil(errs []error, err error) {
 	for i := range errs {
 		if errs[i] == nil {
 			errs[i] = err
 		}
 	}
-	return errs
 }
 
 // Drain ends Receive. Leases are per message: there is nothing else to give up.

@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math"
-	"slices"
+	"iter"
 	"strconv"
 
 	"github.com/ferrymq/ferry/driver"
@@ -20,11 +18,13 @@ func (e *Engine) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	if err != nil {
 		return driver.Page{}, err
 	}
-	at, err := placeOf(q)
-	if err != nil {
-		return driver.Page{}, err
+	b := &browser{q: q}
+	if q.Cursor != "" {
+		if b.at, err = strconv.ParseUint(q.Cursor, 10, 64); err != nil {
+			return driver.Page{}, driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver",
+				q.Cursor), "use the cursor that an earlier page ended with, or none", nil)
+		}
 	}
-	b := &browser{q: q, at: at}
 	for !b.full() {
 		now := e.now()
 		t, err := e.lockExisting(q.Topic, now)
@@ -32,13 +32,9 @@ func (e *Engine) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 			return driver.Page{}, err
 		}
 		more, err := b.look(t, now)
-		if more && b.cold != nil && err == nil {
-			err = b.lookCold(ctx, t, now)
-		} else {
-			t.unlock(now)
-		}
+		r := t.unlock(now)
 		if err == nil {
-			err = b.take(t)
+			err = b.take(ctx, t, r)
 		}
 		if err != nil {
 			return driver.Page{}, err
@@ -51,40 +47,25 @@ func (e *Engine) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 	return b.page, nil
 }
 
-// placeOf returns the place where a query goes on.
-func placeOf(q driver.Query) (at uint64, err error) {
-	if q.Cursor == "" {
-		return 0, nil
-	}
-	if at, err = strconv.ParseUint(q.Cursor, 10, 64); err != nil {
-		return 0, driver.NewError(driver.ErrInvalid, fmt.Sprintf("cursor %.40q is not one of this driver", q.Cursor),
-			"use the cursor that an earlier page ended with, or none", nil)
-	}
-	return at, nil
-}
-
 // browser collects a page in several short looks.
 type browser struct {
 	q    driver.Query
 	at   uint64 // the place that was looked at last
 	page driver.Page
-	seen []view   // in this look
-	cold *stretch // comes next
+	seen []view // in this look
 }
 
 // take completes what was seen in one look, without the lock.
-func (b *browser) take(t *topic) error {
-	entries, err := t.complete(b.seen)
+func (b *browser) take(ctx context.Context, t *topic, r Round) error {
+	entries, err := t.complete(ctx, r, b.seen)
 	b.page.Entries = append(b.page.Entries, entries...)
 	b.seen = nil
 	return err
 }
 
-func (b *browser) full() bool { return b.room() <= 0 }
-
-// room is how many more entries may be looked at now.
-func (b *browser) room() int {
-	return min(b.q.Limit-len(b.page.Entries)-len(b.seen), b.q.MaxScan-b.page.Scanned, browseAtATime)
+// full reports whether no more entries may be looked at.
+func (b *browser) full() bool {
+	return len(b.page.Entries)+len(b.seen) >= b.q.Limit || b.page.Scanned >= b.q.MaxScan
 }
 
 // look continues for a while, and reports whether there is more.
@@ -96,77 +77,58 @@ func (b *browser) look(t *topic, now moment) (more bool, err error) {
 		}
 	}
 	budget := browseAtATime
-	step := func(at uint64, look func() (view, bool)) bool {
+	for at, v := range b.views(t, g, now) {
 		if b.full() || budget == 0 {
-			more = true
-			return false
+			return true, nil
 		}
 		budget--
-		b.see(at, look)
-		return true
-	}
-	if b.q.State == driver.StateDead {
-		g.graves.after(b.at, func(at uint64, it *item) bool {
-			return step(at, func() (view, bool) { return it.view(now), true })
-		})
-		return more, nil
-	}
-	log, upTo := &t.log, uint64(math.MaxUint64)
-	if b.q.State == driver.StateInvalid {
-		log = &t.invalid
-	}
-	next := b.nextCold(t)
-	if next != nil {
-		upTo = max(next.first, b.at+1)
-	}
-	log.after(b.at, func(at uint64, e *entry) bool {
-		return at < upTo && step(at, func() (view, bool) { return t.matching(e, g, b.q.State, now) })
-	})
-	if !more && next != nil {
-		if more = true; !b.full() {
-			b.cold = next
+		b.at = at
+		b.page.Scanned++
+		if v.Ref.Pos > 0 {
+			b.seen = append(b.seen, v)
 		}
 	}
-	return more, nil
+	return false, nil
 }
 
-// see looks at the next entry, and keeps it if it is asked for.
-func (b *browser) see(at uint64, look func() (view, bool)) {
-	b.at = at
-	b.page.Scanned++
-	if v, ok := look(); ok {
-		b.seen = append(b.seen, v)
-	}
-}
-
-// nextCold returns the stretch that comes next, if it contains what is asked for.
-func (b *browser) nextCold(t *topic) *stretch {
-	if b.q.State != driver.StateReady {
-		return nil
-	}
-	vs := t.cold.stretches.vs
-	i, _ := slices.BinarySearchFunc(vs, b.at+1, func(s stretch, at uint64) int { return cmp.Compare(s.last, at) })
-	if i == len(vs) {
-		return nil
-	}
-	s := vs[i]
-	return &s
-}
-
-// matching returns the view of a message if it is in this state.
-func (t *topic) matching(e *entry, g *group, state driver.State, now moment) (view, bool) {
-	if e.state != fanned {
-		if entryStates[e.state] != state {
-			return view{}, false
+// views are the entries that come next, each as it is shown; without a Ref if it is not asked for.
+func (b *browser) views(t *topic, g *group, now moment) iter.Seq2[uint64, view] {
+	return func(yield func(at uint64, v view) bool) {
+		if b.q.State == driver.StateDead {
+			for at, it := range g.graves.after(b.at) {
+				if !yield(at, it.view(now)) {
+					return
+				}
+			}
+			return
 		}
-		return t.view(e, now), true
+		entries := t.log.after(b.at)
+		switch b.q.State {
+		case driver.StateInvalid:
+			entries = t.invalid.after(b.at)
+		case driver.StateReady:
+			entries = t.entries(b.at)
+		}
+		for at, e := range entries {
+			if !yield(at, t.matching(at, e, g, b.q.State, now)) {
+				return
+			}
+		}
 	}
-	if g == nil {
-		return view{}, false
+}
+
+// matching returns the view of a message if it is in this state. What is not in memory is taken to be.
+func (t *topic) matching(at uint64, e *entry, g *group, state driver.State, now moment) view {
+	switch {
+	case e == nil:
+		return coldView(at, g)
+	case e.state != fanned && entryStates[e.state] == state:
+		return t.view(e, now)
+	case e.state != fanned || g == nil:
+		return view{}
 	}
-	it := e.item(g)
-	if it == nil || itemStates[it.state] != state {
-		return view{}, false
+	if it := e.item(g); it != nil && itemStates[it.state] == state {
+		return it.view(now)
 	}
-	return it.view(now), true
+	return view{}
 }

@@ -17,7 +17,11 @@ func (s *subscription) claim(most int, now moment) []claim {
 	picked, unsafe := s.picked[:0], false // unsafe: what was picked must wait for the store anyhow
 	fits := func(x *item) bool { return !x.e.expired(now) && (unsafe || !s.t.unsafe(x.e)) }
 	for len(picked) < most {
-		it := g.queue.Next(&s.holder, g.coldLane())
+		coming := scheduler.NoLane
+		if g.cold > 0 { // more of it is in the store only
+			coming = driver.Normal.Lane()
+		}
+		it := g.queue.Next(&s.holder, coming)
 		if it == nil {
 			break
 		}
@@ -48,14 +52,6 @@ func (s *subscription) claim(most int, now moment) []claim {
 	return claims
 }
 
-// coldLane is the lane of which more is in the store only, if any.
-func (g *group) coldLane() int {
-	if g.cold == 0 {
-		return scheduler.NoLane
-	}
-	return driver.Normal.Lane()
-}
-
 // lease makes a claim for each picked item, in one allocation.
 func (s *subscription) lease(picked []*item, now moment) []claim {
 	if len(picked) == 0 {
@@ -69,7 +65,8 @@ func (s *subscription) lease(picked []*item, now moment) []claim {
 	contents := s.t.contents(picked)
 	for i, it := range picked {
 		c := &claims[i]
-		s.start(c, it, last-uint64(i), expires)
+		c.s, c.item, c.number, c.expires = s, it, last-uint64(i), expires
+		it.claim = c
 		if c.receipt = receipt; receipt != nil {
 			c.handing.Store(notYet)
 		}
@@ -97,7 +94,7 @@ const parcelsAtOnce = 23
 
 // deliver builds the deliveries of claims, without the lock: entries do not change once fanned. Those whose content is
 // not in memory are in read, in the same order; what could not be read is left out.
-func (s *subscription) deliver(claims []claim, read []reading, now moment) []*driver.Delivery {
+func (s *subscription) deliver(claims []claim, read []found, now moment) []*driver.Delivery {
 	var parcels []parcel
 	ds := make([]*driver.Delivery, 0, len(claims))
 	var bodies bodyCopies
@@ -107,7 +104,7 @@ func (s *subscription) deliver(claims []claim, read []reading, now moment) []*dr
 			parcels = make([]parcel, min(len(claims)-i, parcelsAtOnce))
 		}
 		c, p := &claims[i], &parcels[0]
-		var r *reading
+		var r *found
 		if c.entry.is(onDisk) {
 			r, read = &read[0], read[1:]
 			if r.problem != nil {
@@ -117,11 +114,11 @@ func (s *subscription) deliver(claims []claim, read []reading, now moment) []*dr
 		if !c.handOver() {
 			continue
 		}
-		if r != nil {
-			c.fillFrom(r.message, &p.m)
-		} else {
+		if r == nil {
 			c.entry.fill(&p.m, s.t.name, c.content)
 			bodies.add(&p.m, c.content.body)
+		} else if p.m = *r.message; c.content != c.entry {
+			overlay(&p.m, c.content)
 		}
 		parcels = parcels[1:]
 		d := &p.d // field by field: a literal would be made elsewhere and copied
@@ -133,13 +130,6 @@ func (s *subscription) deliver(claims []claim, read []reading, now moment) []*dr
 	}
 	bodies.join()
 	return ds
-}
-
-// fillFrom makes m the message that was read from the store, with the content that this group sees.
-func (c *claim) fillFrom(stored, m *driver.Message) {
-	if *m = *stored; c.content != c.entry {
-		overlay(m, c.content)
-	}
 }
 
 const (

@@ -24,25 +24,17 @@ func (e *Engine) now() moment {
 }
 
 // after returns the tick d later; a time too far away is as far as can be said, but not never.
-func (m moment) after(d time.Duration) tick {
-	if d <= 0 {
-		return m.tick
-	}
-	if tick(d) > never-1-m.tick {
-		return never - 1
-	}
-	return m.tick + tick(d)
-}
+func (m moment) after(d time.Duration) tick { return m.plus(max(0, d)) }
 
 // of returns the tick of a wall time, as seen now. It may be before the engine was made.
 func (m moment) of(wall time.Time) tick { return m.plus(wall.Sub(m.at)) }
 
 // plus is after, for a time that may be in the past.
 func (m moment) plus(d time.Duration) tick {
-	if d < 0 {
-		return m.tick + tick(d)
+	if d > 0 && tick(d) > never-1-m.tick {
+		return never - 1
 	}
-	return m.after(d)
+	return m.tick + tick(d)
 }
 
 // wall returns the wall time of t, as seen now.

@@ -16,10 +16,16 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // directions.
 type storedRecord interface{ walk(w *walk) }
 
-// writing begins a record in room that is used again. Records are written by calling walk of what they are, not through
-// an interface: so this stays off the heap.
+// writing begins a record in room that is used again.
 func writing(room []byte, now moment) walk {
 	return walk{data: append(room[:0], recordVersion), now: now}
+}
+
+// write returns the record of r, in the room of w: until that is used again.
+func (w *walk) write(r storedRecord, now moment) []byte {
+	*w = writing(w.data, now)
+	r.walk(w)
+	return w.seal()
 }
 
 // seal ends what was written with a checksum.

@@ -1,9 +1,10 @@
 package engine
 
 import (
-	"cmp"
+	"iter"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -48,22 +49,25 @@ func (t *topic) stretchSize() int { return min(max(t.e.o.Window/8, 1), 1024) }
 // goesCold reports whether a new message that is due stays in the store only.
 func (t *topic) goesCold(e *entry) bool {
 	c := &t.cold
-	if t.journal == nil || t.e.o.Window == 0 || c.melting > 0 || len(t.groups) == 0 || e.priority != driver.Normal ||
-		e.expiry != nil ||
+	if t.journal == nil || t.e.o.Window == 0 || c.melting > 0 || e.priority != driver.Normal || e.expiry != nil ||
 		e.extra != nil && e.extra.raw != nil || !c.ids.covers(e.seq) {
 		return false
 	}
+	return t.wantsCold(math.MaxUint64)
+}
+
+// wantsCold reports whether there are groups for which something becomes ready at a place, and each of them has enough
+// to do, or reads what is cold anyhow before it comes to that.
+func (t *topic) wantsCold(place uint64) (seen bool) {
 	for _, g := range t.groups {
-		if !g.wantsCold() {
+		if g.since >= place {
+			continue
+		}
+		if seen = true; g.cold == 0 && g.window() < t.e.o.Window {
 			return false
 		}
 	}
-	return true
-}
-
-// wantsCold reports whether the group has enough to do, or reads what is cold anyhow before it comes to what is new.
-func (g *group) wantsCold() bool {
-	return g.cold > 0 || g.window() >= g.t.e.o.Window
+	return seen
 }
 
 // window returns how many ready items of the normal lane are in memory and wait for nothing that is cold.
@@ -78,7 +82,7 @@ func (t *topic) fanCold(e *entry, now moment) {
 		g.stats.Received++
 		g.count[ready]++
 		g.cold++
-		if g.waiters.head != nil {
+		if g.awaited() {
 			g.wakeLater()
 		}
 	}
@@ -119,7 +123,6 @@ func (t *topic) addCold(seq, place uint64, due tick, size int64, hash uint64, no
 // countCold counts messages that the store has already, and that stay there only. What became ready at a place is cold
 // for every group that was there before.
 func (t *topic) countCold(n int, bytes int64, place uint64) {
-	t.e.stored.Add(int64(n))
 	t.stats.Messages += int64(n)
 	t.stats.Bytes += bytes
 	for _, g := range t.groups {
@@ -130,26 +133,58 @@ func (t *topic) countCold(n int, bytes int64, place uint64) {
 	}
 }
 
+// search returns the index of the first stretch that does not end before a place, or how many there are.
+func (c *coldTail) search(seq uint64) int {
+	return sort.Search(len(c.stretches.vs), func(i int) bool { return c.stretches.vs[i].last >= seq })
+}
+
 // find returns the index of the stretch that may contain a message, or -1.
 func (c *coldTail) find(seq uint64) int {
-	i, found := slices.BinarySearchFunc(c.stretches.vs, seq, func(s stretch,
-		seq uint64) int {
-		return cmp.Compare(s.first, seq)
-	})
-	if !found {
-		i--
+	if i := c.search(seq); i < len(c.stretches.vs) && c.stretches.vs[i].first <= seq {
+		return i
 	}
-	if i < 0 || seq > c.stretches.vs[i].last {
-		return -1
+	return -1
+}
+
+// entries are what lies behind a place of the log, in order: what is in memory, and nil for each place in a stretch of
+// which nothing is, where something cold may lie.
+func (t *topic) entries(at uint64) iter.Seq2[uint64, *entry] {
+	return func(yield func(at uint64, e *entry) bool) {
+		for {
+			s := stretch{first: math.MaxUint64}
+			if i := t.cold.search(at + 1); i < len(t.cold.stretches.vs) {
+				s = t.cold.stretches.vs[i]
+			}
+			from := max(s.first, at+1)
+			for seq, e := range t.log.after(at) {
+				if seq >= from {
+					break
+				}
+				if !yield(seq, e) {
+					return
+				}
+			}
+			if s.last == 0 {
+				return
+			}
+			for at = from; at <= s.last; at++ {
+				if !yield(at, t.log.get(at)) {
+					return
+				}
+			}
+			at = s.last
+		}
 	}
-	return i
 }
 
 // takeCold notes that so many messages of a stretch are in memory now, or gone.
 func (t *topic) takeCold(i, count int, bytes int64) {
 	c := &t.cold
 	s := &c.stretches.vs[i]
-	t.openStretch(s)
+	if s.recorded { // it is no longer whole
+		s.recorded = false
+		t.removeStretch(s.first)
+	}
 	s.count -= count
 	s.bytes -= bytes
 	c.count -= count
@@ -166,23 +201,22 @@ func (t *topic) takeCold(i, count int, bytes int64) {
 	}
 }
 
-// firstCold returns the index of the first stretch of which the group sees something. There must be one.
-func (g *group) firstCold() int {
+// nextCold returns the first stretch of which the group sees something, or nil.
+func (g *group) nextCold() *stretch {
+	if g.cold == 0 {
+		return nil
+	}
 	vs := g.t.cold.stretches.vs
-	i, _ := slices.BinarySearchFunc(vs, g.since, func(s stretch,
-		since uint64) int {
-		return cmp.Compare(s.lastPlace, since+1)
-	})
-	return min(i, len(vs)-1)
+	return &vs[min(sort.Search(len(vs), func(i int) bool { return vs[i].lastPlace > g.since }), len(vs)-1)]
 }
 
 // frontier is the place of the first message that is cold for the group, or a little less: what has a lower place comes
 // before all of them.
 func (g *group) frontier() uint64 {
-	if g.cold == 0 {
-		return math.MaxUint64
+	if s := g.nextCold(); s != nil {
+		return s.place
 	}
-	return g.t.cold.stretches.vs[g.firstCold()].place
+	return math.MaxUint64
 }
 
 // first returns a place in the log before which nothing is.
@@ -195,14 +229,6 @@ func (t *topic) first() uint64 {
 		first = min(first, t.log.first())
 	}
 	return first
-}
-
-// oldestCold returns since when something cold is ready for the group, or a little earlier; never if nothing is.
-func (g *group) oldestCold() tick {
-	if g.cold == 0 {
-		return never
-	}
-	return g.t.cold.stretches.vs[g.firstCold()].due
 }
 
 // coldKeys tells, of the keys of cold messages, up to which place one of them may be cold.

@@ -4,21 +4,20 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+
+	"github.com/ferrymq/ferry/internal/container"
 )
 
 // coldIDs tells which cold messages may have an id, in 8 bytes for each and a little room. It holds no ids: what it
 // names is looked at in the store, and is nearly always the one. Its tables are small, so that growing one takes no
-// time.
+// time. One half of the hash of an id chooses the table, the other half is in it, with the place of the message.
 type coldIDs struct {
 	seed   uint64
 	base   uint64 // places in the log are counted from here
-	tables [][]uint64
-	used   []int32
+	tables []container.Slots[uint32]
 	count  int
 }
 
-// A slot is the place of a message, counted from base, and half of the hash of its id; the other half chooses the
-// table.
 const (
 	coldTables    = 1 << 12
 	fewestColdIDs = 8
@@ -49,62 +48,46 @@ func (x *coldIDs) covers(seq uint64) bool {
 	return x.count == 0 || seq > x.base && seq-x.base <= math.MaxUint32
 }
 
+// table returns the table for a hash, and the half of the hash that is in it.
+func (x *coldIDs) table(hash uint64) (*container.Slots[uint32], uint32) {
+	return &x.tables[hash>>32%coldTables], max(1, uint32(hash))
+}
+
 // add notes that the message at seq has an id with this hash.
 func (x *coldIDs) add(hash, seq uint64) {
-	if x.tables == nil {
-		x.tables, x.used = make([][]uint64, coldTables), make([]int32, coldTables)
-	}
+	x.makeTables()
 	if x.count == 0 {
 		x.base = seq - 1
 	}
-	n := hash >> 32 % coldTables
-	x.insert(n, (seq-x.base)<<32|hash&math.MaxUint32)
+	t, half := x.table(hash)
+	x.insert(t, half, uint32(seq-x.base))
 }
 
-// insert puts a slot into table n.
-func (x *coldIDs) insert(n, slot uint64) {
-	if t := x.tables[n]; int(x.used[n]) >= len(t)/4*3 {
-		x.resize(n, max(fewestColdIDs, 2*len(t)))
+func (x *coldIDs) makeTables() {
+	if x.tables == nil {
+		x.tables = make([]container.Slots[uint32], coldTables)
 	}
-	put(x.tables[n], slot)
-	x.used[n]++
+}
+
+func (x *coldIDs) insert(t *container.Slots[uint32], half, at uint32) {
+	if t.Len() >= t.Size()/4*3 {
+		t.Resize(max(fewestColdIDs, 2*t.Size()))
+	}
+	t.Add(half, at)
 	x.count++
 }
 
-func put(t []uint64, slot uint64) {
-	mask := uint64(len(t) - 1)
-	i := slot & mask
-	for t[i] != 0 {
-		i = (i + 1) & mask
-	}
-	t[i] = slot
-}
-
-func (x *coldIDs) resize(n uint64, size int) {
-	old := x.tables[n]
-	x.tables[n] = make([]uint64, size)
-	for _, slot := range old {
-		if slot != 0 {
-			put(x.tables[n], slot)
-		}
-	}
-}
-
-// find calls use with the place of each message whose id may have this hash.
-func (x *coldIDs) find(hash uint64, use func(seq uint64)) {
+// find returns the place of a message whose id may have this hash, or 0.
+func (x *coldIDs) find(hash uint64) (seq uint64) {
 	if x.count == 0 {
-		return
+		return 0
 	}
-	t := x.tables[hash>>32%coldTables]
-	if len(t) == 0 {
-		return
+	t, half := x.table(hash)
+	i := t.Find(half, func(uint32) bool { return true })
+	if i < 0 {
+		return 0
 	}
-	mask := uint64(len(t) - 1)
-	for i := hash & math.MaxUint32 & mask; t[i] != 0; i = (i + 1) & mask {
-		if t[i]&math.MaxUint32 == hash&math.MaxUint32 {
-			use(x.base + t[i]>>32)
-		}
-	}
+	return x.base + uint64(t.At(i))
 }
 
 // remove takes back what add noted, if it did.
@@ -112,33 +95,20 @@ func (x *coldIDs) remove(hash, seq uint64) {
 	if x.count == 0 {
 		return
 	}
-	n := hash >> 32 % coldTables
-	t := x.tables[n]
-	if len(t) == 0 {
+	t, half := x.table(hash)
+	i := t.Find(half, func(at uint32) bool { return at == uint32(seq-x.base) })
+	if i < 0 {
 		return
 	}
-	slot, mask := (seq-x.base)<<32|hash&math.MaxUint32, uint64(len(t)-1)
-	i := slot & mask
-	for ; t[i] != slot; i = (i + 1) & mask {
-		if t[i] == 0 {
-			return
-		}
-	}
-	for j := (i + 1) & mask; t[j] != 0; j = (j + 1) & mask { // what lies behind moves up
-		if home := t[j] & mask; (j-home)&mask >= (j-i)&mask {
-			t[i], i = t[j], j
-		}
-	}
-	t[i] = 0
+	t.Clear(i)
 	x.count--
-	x.used[n]--
-	switch used := int(x.used[n]); {
-	case used == 0:
-		x.tables[n] = nil
-	case len(t) > 64 && used < len(t)/8:
-		x.resize(n, len(t)/4)
+	switch {
+	case t.Len() == 0:
+		*t = container.Slots[uint32]{}
+	case t.Size() > 64 && t.Len() < t.Size()/8:
+		t.Resize(t.Size() / 4)
 	}
 }
 
 // clear forgets everything.
-func (x *coldIDs) clear() { x.tables, x.used, x.count = nil, nil, 0 }
+func (x *coldIDs) clear() { x.tables, x.count = nil, 0 }

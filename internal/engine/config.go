@@ -26,11 +26,8 @@ func (e *Engine) configure(ctx context.Context, topic string, c driver.TopicConf
 	if err := c.Check(); err != nil {
 		return err
 	}
-	now, lock := e.now(), e.lock
-	if alter {
-		lock = e.lockExisting
-	}
-	t, err := lock(topic, now)
+	now := e.now()
+	t, err := e.acquire(topic, !alter, nil, now)
 	if err != nil {
 		return err
 	}
@@ -94,38 +91,30 @@ func (e *Engine) DeleteGroup(ctx context.Context, in, name string) (err error) {
 	if err := driver.CheckGroup(in, name); err != nil {
 		return err
 	}
-	now := e.now()
-	t, err := e.lockExisting(in, now)
-	if err != nil {
-		return err
-	}
 	var g *group
-	possible := func() (err error) {
-		if g, err = t.mustGroup(name); err != nil {
-			return err
-		}
-		if err := g.errConsumers("delete the group"); err != nil {
-			return err
-		}
-		g.leaving = true // what is cold leaves in several steps: nobody may join half a group
-		return nil
-	}
-	leave := func(t *topic, es []*entry, now moment) {
-		for _, en := range es {
-			if it := en.item(g); it != nil {
-				g.cancel(it, now)
-			}
-		}
-	}
 	defer func() { g.stay(err) }()
-	if t, err = e.meltFor(ctx, t, now, possible, leave); err != nil {
-		return err
-	}
-	defer func() { e.durable(ctx, t.unlock(now), &err) }()
-	leave(t, t.log.all(), now)
-	t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
-	t.alter()
-	return nil
+	return e.changeWhole(ctx, in, wholeChange{
+		check: func(t *topic, _ moment) (err error) {
+			if g, err = t.mustGroup(name); err != nil {
+				return err
+			}
+			if err := g.errConsumers("delete the group"); err != nil {
+				return err
+			}
+			g.leaving = true // what is cold leaves in several steps: nobody may join half a group
+			return nil
+		},
+		each: func(_ *topic, es []*entry, now moment) {
+			for _, en := range es {
+				if it := en.item(g); it != nil {
+					g.cancel(it, now)
+				}
+			}
+		},
+		end: func(t *topic, _ moment) {
+			t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
+		},
+	})
 }
 
 // stay lets members join a group again that could not be deleted. Its topic is not locked.
@@ -159,8 +148,8 @@ func (e *Engine) Pause(ctx context.Context, topic, group string, paused bool) (e
 		g.paused = paused
 	}
 	for _, g := range t.groups {
-		if !paused {
-			g.wakeAll()
+		for g.awaited() && !paused {
+			g.waiters.next.wake()
 		}
 	}
 	return nil

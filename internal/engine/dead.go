@@ -5,12 +5,11 @@ import "github.com/ferrymq/ferry/driver"
 // bury makes an item a dead letter of its group, with everything needed to understand and replay it.
 func (g *group) bury(it *item, f *driver.Failure, instance string, now moment) {
 	r := it.record()
-	last := driver.Failure{At: now.at.Round(0)}
+	last := driver.Failure{}
 	if f != nil {
-		clipped := driver.AppendFailure(nil, *f)
-		last = clipped[0]
-		last.At = now.at.Round(0)
+		last = driver.AppendFailure(nil, *f)[0] // clipped
 	}
+	last.At = now.at.Round(0)
 	dl := &driver.DeadLetter{
 		Origin:   driver.Origin{Topic: g.t.name, Group: g.name, Ref: it.e.ref(), Instance: instance},
 		Attempts: int(it.failures), Deliveries: int(it.lost) + 1, Rounds: int(r.rounds),

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -12,34 +13,25 @@ func (e *Engine) Purge(ctx context.Context, in, name string) (n int, err error) 
 	if err := driver.CheckScope(in, name); err != nil {
 		return 0, err
 	}
-	now := e.now()
-	t, err := e.lockExisting(in, now)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := t.mustGroup(name); err != nil && name != "" {
-		t.unlock(now)
-		return 0, err
-	}
-	newest := t.seq
-	take := func(t *topic, es []*entry, now moment) {
-		only, ok := t.group(name)
-		if !ok && name != "" {
-			return // deleted meanwhile
-		}
-		for _, en := range es {
-			if en.seq <= newest {
-				n += t.purge(en, only, now)
+	var only *group
+	newest := uint64(0)
+	err = e.changeWhole(ctx, in, wholeChange{
+		check: func(t *topic, _ moment) (err error) {
+			newest = cmp.Or(newest, t.seq)
+			if name != "" {
+				only, err = t.mustGroup(name)
 			}
-		}
-	}
-	if t, err = e.melt(ctx, t, now, take); err != nil {
-		return n, err
-	}
-	defer func() { e.durable(ctx, t.unlock(now), &err) }()
-	t.alter()
-	take(t, t.log.all(), now)
-	return n, nil
+			return err
+		},
+		each: func(t *topic, es []*entry, now moment) {
+			for _, en := range es {
+				if en.seq <= newest {
+					n += t.purge(en, only, now)
+				}
+			}
+		},
+	})
+	return n, err
 }
 
 // purge removes one message as far as it is not in flight or dead, and returns from how many places.
@@ -49,13 +41,11 @@ func (t *topic) purge(e *entry, only *group, now moment) int {
 		return 1
 	}
 	n := 0
-	for it := e.items; it != nil; {
-		next := it.sibling
+	for it := range e.all() {
 		if (only == nil || it.g == only) && (it.state == ready || it.state == waiting) {
 			it.g.cancel(it, now)
 			n++
 		}
-		it = next
 	}
 	return n
 }
@@ -114,7 +104,7 @@ func (e *Engine) deleteOne(ctx context.Context, target driver.Target) (err error
 		it.g.cancel(it, now)
 		return nil
 	}
-	if en.inflight() {
+	if en.any(inflight) {
 		return errInFlight(target)
 	}
 	t.erase(en, now)

@@ -10,18 +10,31 @@ import (
 type memory struct {
 	t     *topic
 	kind  byte // of the records
-	ids   index[string, firstMessage]
-	until container.Heap[tick, string] // of those with the same time the first message is forgotten first
+	ids   container.Table[*remembered]
+	next  queue[*remembered]                // in order: nearly all, where all windows are as long
+	until container.Heap[tick, *remembered] // those that are forgotten before the last one of next
+	first tick                              // when the first one is forgotten
+	spare []*remembered
 }
 
-// firstMessage is the one that had an id first.
-type firstMessage struct {
-	id  string
-	seq uint64
+// remembered is an id, the message that had it first, and when it is forgotten. It lies apart from the table, which
+// has room for twice as many, and beside others: with all of it in the table a message with an id of its own took a
+// third longer.
+type remembered struct {
+	id, message string
+	seq         uint64
+	until       tick
 }
+
+// rememberedAtOnce is how many are allocated together at most.
+const rememberedAtOnce = 1024
+
+// Name is the id, for the table.
+func (r *remembered) Name() string { return r.id }
 
 func newMemory(t *topic, kind byte) memory {
-	return memory{t: t, kind: kind, until: container.NewHeap[tick](func(string, int32) {})}
+	return memory{t: t, kind: kind, first: never, ids: container.NewTable[*remembered](),
+		until: container.NewHeap[tick](func(*remembered, int32) {})}
 }
 
 // duplicate returns the receipt of a message that is known already.
@@ -29,60 +42,90 @@ func (t *topic) duplicate(e *entry) (driver.Receipt, bool) {
 	if first, ok := t.ids.Get(e.id); ok {
 		return driver.Receipt{ID: e.id, Ref: first.ref(), Duplicate: true}, true
 	}
-	first, known := firstMessage{}, false
-	if e.is(ownID) && t.ownIDs.ids.len() > 0 {
-		first, known = t.ownIDs.ids.get(e.id)
+	var first *remembered
+	known := false
+	if e.is(ownID) && t.ownIDs.ids.Len() > 0 {
+		first, known = t.ownIDs.ids.Get(e.id)
 	}
 	if !known && e.extra != nil && e.extra.dedupID != "" {
-		first, known = t.dedupIDs.ids.get(e.extra.dedupID)
+		first, known = t.dedupIDs.ids.Get(e.extra.dedupID)
 	}
-	return driver.Receipt{ID: first.id, Ref: driver.Ref{Pos: first.seq}, Duplicate: true}, known
+	if !known {
+		return driver.Receipt{}, false
+	}
+	return driver.Receipt{ID: first.message, Ref: driver.Ref{Pos: first.seq}, Duplicate: true}, true
 }
 
 // noteDedupID remembers the dedup id of a new message.
 func (t *topic) noteDedupID(e *entry, now moment) {
 	if e.extra != nil && e.extra.dedupID != "" {
-		t.dedupIDs.note(e.extra.dedupID, firstMessage{e.id, e.seq}, now.after(e.extra.dedupWindow), now)
+		t.dedupIDs.note(remembered{e.extra.dedupID, e.id, e.seq, now.after(e.extra.dedupWindow)}, now)
 	}
 }
 
 // noteOwnID keeps the own id of a message that is gone. At the bound the oldest is forgotten.
 func (t *topic) noteOwnID(e *entry, now moment) {
-	if t.ownIDs.ids.len() >= t.e.o.MaxIDs {
+	if t.ownIDs.ids.Len() >= t.e.o.MaxIDs {
 		t.ownIDs.forgetFirst()
 	}
-	t.ownIDs.note(e.id, firstMessage{e.id, e.seq}, now.after(t.e.o.Capabilities.IDWindow), now)
+	t.ownIDs.note(remembered{e.id, e.id, e.seq, now.after(t.e.o.Capabilities.IDWindow)}, now)
 }
 
-func (m *memory) note(id string, first firstMessage, until tick, now moment) {
-	m.remember(id, first, until)
+func (m *memory) note(r remembered, now moment) {
+	m.remember(r)
 	if j := m.t.journal; j != nil {
-		j.key = appendTextKey(j.key[:0], j.number, m.kind, id)
-		w := writing(j.record, now)
-		(&known{first.id, first.seq, now.stamp(until)}).walk(&w)
-		j.record = w.seal()
-		m.t.note().Set(j.key, j.record, nil)
+		j.key = appendTextKey(j.key[:0], j.number, m.kind, r.id)
+		j.known = known{r.message, r.seq, now.stamp(r.until)}
+		m.t.note().Set(j.key, j.record.write(&j.known, now), nil)
 	}
 }
 
-func (m *memory) remember(id string, first firstMessage, until tick) {
-	m.ids.put(id, first)
-	m.until.Push(until, first.seq, id)
+func (m *memory) remember(r remembered) {
+	if len(m.spare) == 0 {
+		fresh := make([]remembered, min(max(16, m.ids.Len()), rememberedAtOnce))
+		for i := range fresh {
+			m.spare = append(m.spare, &fresh[i])
+		}
+	}
+	last := len(m.spare) - 1
+	kept := m.spare[last]
+	m.spare = m.spare[:last]
+	*kept = r
+	m.ids.Put(kept)
+	m.first = min(m.first, r.until)
+	if n := len(m.next.vs); n == 0 || m.next.vs[n-1].until <= r.until {
+		m.next.push(kept)
+	} else {
+		m.until.Push(r.until, r.seq, kept)
+	}
 }
 
 func (m *memory) forgetFirst() {
-	id := m.until.Top()
-	m.ids.remove(id)
-	m.until.RemoveAt(0)
+	var first *remembered
+	if m.first == m.until.Next() {
+		first = m.until.Top()
+		m.until.RemoveAt(0)
+	} else {
+		first = *m.next.head()
+		m.next.pop()
+	}
+	m.ids.Remove(first)
+	if m.first = m.until.Next(); !m.next.empty() {
+		m.first = min(m.first, (*m.next.head()).until)
+	}
 	if j := m.t.journal; j != nil {
-		j.key = appendTextKey(j.key[:0], j.number, m.kind, id)
+		j.key = appendTextKey(j.key[:0], j.number, m.kind, first.id)
 		m.t.note().Delete(j.key)
+	}
+	*first = remembered{}
+	if m.spare = append(m.spare, first); m.ids.Len() == 0 {
+		m.spare = nil
 	}
 }
 
 // forget drops what is no longer inside its window.
 func (m *memory) forget(now tick) {
-	for m.until.Next() <= now {
+	for m.first <= now {
 		m.forgetFirst()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/maphash"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -85,12 +86,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	for _, t := range e.allTopics() {
-		t.mu.Lock()
-		if t.ended {
-			t.mu.Unlock()
-			continue
-		}
+	for t := range e.living() {
 		now := e.now()
 		for _, g := range t.groups {
 			for _, s := range slices.Clone(g.members) {
@@ -99,7 +95,6 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 		t.flush(now)
 		t.end()
-		t.mu.Unlock()
 	}
 	e.kv.Close()
 	e.timers.Wait()
@@ -121,26 +116,32 @@ func (e *Engine) allTopics() []*topic {
 	return ts
 }
 
+// living are the topics that have not ended, each locked for its turn.
+func (e *Engine) living() iter.Seq[*topic] {
+	return func(yield func(*topic) bool) {
+		for _, t := range e.allTopics() {
+			t.mu.Lock()
+			goOn := t.ended || yield(t)
+			t.mu.Unlock()
+			if !goOn {
+				return
+			}
+		}
+	}
+}
+
 // lock returns the topic, locked and brought up to date. It is made if it does not exist.
 func (e *Engine) lock(name string, now moment) (*topic, error) {
-	t, err := e.acquire(name, true)
-	if err == nil {
-		t.advance(now)
-	}
-	return t, err
+	return e.acquire(name, true, nil, now)
 }
 
 // lockExisting is like lock, but ErrNotFound when the topic does not exist.
 func (e *Engine) lockExisting(name string, now moment) (*topic, error) {
-	t, err := e.acquire(name, false)
-	if err == nil {
-		t.advance(now)
-	}
-	return t, err
+	return e.acquire(name, false, nil, now)
 }
 
-// acquire returns the topic, locked. One that does not exist is made, or ErrNotFound.
-func (e *Engine) acquire(name string, create bool) (*topic, error) {
+// acquire is lock or lockExisting, for a step that has a batch already or, if that is nil, gets one of its own.
+func (e *Engine) acquire(name string, create bool, shared Batch, now moment) (*topic, error) {
 	err := e.stopped()
 	for err == nil {
 		v, ok := e.topics.Load(name)
@@ -148,6 +149,10 @@ func (e *Engine) acquire(name string, create bool) (*topic, error) {
 			t := v.(*topic)
 			t.mu.Lock()
 			if !t.ended {
+				if shared != nil {
+					t.journal.batch = shared
+				}
+				t.advance(now)
 				return t, nil
 			}
 			t.mu.Unlock()
@@ -174,15 +179,11 @@ func (e *Engine) lockAll(names []string, now moment) (map[string]*topic, error) 
 	names = slices.Compact(names)
 	ts := make(map[string]*topic, len(names))
 	for _, name := range names {
-		t, err := e.acquire(name, true)
+		t, err := e.acquire(name, true, shared, now)
 		if err != nil {
 			e.unlockAll(ts, now)
 			return nil, err
 		}
-		if t.journal != nil {
-			t.journal.batch = shared
-		}
-		t.advance(now)
 		ts[name] = t
 	}
 	return ts, nil
@@ -241,13 +242,16 @@ func (e *Engine) stopped() error {
 
 // durable waits until a round survives a power loss, unless the step failed anyway.
 func (e *Engine) durable(ctx context.Context, r Round, err *error) {
-	if *err == nil && r != nil {
+	if *err == nil {
 		*err = e.outcome(ctx, r, true)
 	}
 }
 
-// outcome waits for a round, and says what is not known when it did not end well.
+// outcome waits for a round, if there is one, and says what is not known when it did not end well.
 func (e *Engine) outcome(ctx context.Context, r Round, synced bool) error {
+	if r == nil {
+		return nil
+	}
 	err := r.Wait(ctx, synced)
 	switch {
 	case err == nil:

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"maps"
 	"time"
 
@@ -251,6 +252,19 @@ func (e *entry) size() int64 {
 	return int64(n)
 }
 
+// all are the message as each group sees it. Who is given one may remove it.
+func (e *entry) all() iter.Seq[*item] {
+	return func(yield func(it *item) bool) {
+		for it := e.items; it != nil; {
+			next := it.sibling
+			if it.g != nil && !yield(it) { // else it is room that is not used
+				return
+			}
+			it = next
+		}
+	}
+}
+
 // item returns the message as g sees it, or nil.
 func (e *entry) item(g *group) *item {
 	for it := e.items; it != nil; it = it.sibling {
@@ -263,21 +277,13 @@ func (e *entry) item(g *group) *item {
 
 // settled reports whether every group is done with it: nobody has it before them, or as a dead letter.
 func (e *entry) settled() bool {
-	if e.live > 0 {
-		return false
-	}
-	for it := e.items; it != nil; it = it.sibling {
-		if it.state == dead {
-			return false
-		}
-	}
-	return true
+	return e.live == 0 && !e.any(dead)
 }
 
-// inflight reports whether some group has it in flight.
-func (e *entry) inflight() bool {
+// any reports whether some group has it in a state.
+func (e *entry) any(state itemState) bool {
 	for it := e.items; it != nil; it = it.sibling {
-		if it.state == inflight {
+		if it.state == state {
 			return true
 		}
 	}

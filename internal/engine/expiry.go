@@ -13,12 +13,10 @@ func (t *topic) expire(e *entry, now moment) {
 		t.expireEarly(e, now)
 		return
 	}
-	for it := e.items; it != nil; {
-		next := it.sibling
+	for it := range e.all() {
 		if it.state == ready || it.state == waiting {
 			it.g.expire(it, now)
 		}
-		it = next
 	}
 }
 

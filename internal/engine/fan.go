@@ -45,8 +45,7 @@ func (t *topic) fan(e *entry, now moment) {
 func (g *group) receive(e *entry, now moment) {
 	it := e.newItem(g)
 	g.stats.Received++
-	g.move(it, ready, now)
-	g.place(it)
+	g.makeReady(it, now)
 }
 
 func (e *entry) newItem(g *group) *item {

@@ -20,12 +20,7 @@ func (e *Engine) Follow(ctx context.Context, q driver.FollowQuery) (driver.Follo
 	}
 	page := driver.FollowPage{Published: t.stats.Published, Last: []driver.Ref{{Pos: t.seq}}}
 	seen := t.since(q.Since(0, t.seq), q.Limit, now)
-	if r := t.unlock(now); r != nil && len(seen) > 0 { // what is not in memory was written with it, or before
-		if err := e.outcome(ctx, r, false); err != nil {
-			return driver.FollowPage{}, err
-		}
-	}
-	page.Entries, err = t.complete(seen)
+	page.Entries, err = t.complete(ctx, t.unlock(now), seen)
 	return page, err
 }
 
@@ -34,13 +29,11 @@ func (t *topic) since(after uint64, most int, now moment) (seen []view) {
 	if m := uint64(most); t.seq > after+m {
 		after = t.seq - m
 	}
-	for seq := after + 1; seq <= t.seq; seq++ {
-		if e := t.log.get(seq); e != nil {
+	for seq, e := range t.entries(after) {
+		if e == nil {
+			seen = append(seen, coldView(seq, nil))
+		} else {
 			seen = append(seen, t.view(e, now))
-		} else if e := t.invalid.get(seq); e != nil {
-			seen = append(seen, t.view(e, now))
-		} else if t.cold.find(seq) >= 0 {
-			seen = append(seen, view{Entry: driver.Entry{Ref: driver.Ref{Pos: seq}}, onDisk: true})
 		}
 	}
 	return seen

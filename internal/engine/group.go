@@ -21,8 +21,8 @@ type group struct {
 	graves  sequence[item]          // dead letters, in the order in which they died
 	members []*subscription
 
-	waiters waiterList
-	offers  int // made since the last wake-up
+	waiters waiter // stands for the group in the ring of those who wait
+	offers  int    // made since the last wake-up
 
 	count [done + 1]int64 // items by state; gone and done are not kept exact
 }
@@ -30,6 +30,7 @@ type group struct {
 // open makes a group of which only the record is there one of a topic.
 func (g *group) open(t *topic) {
 	g.t, g.behind, g.queue = t, scheduler.NewWaiting[item](), scheduler.New[item](g.wakeLater)
+	g.waiters.prev, g.waiters.next = &g.waiters, &g.waiters
 }
 
 // wakeLater notes that one more item can be claimed; unlocking the topic wakes somebody for it.
@@ -48,7 +49,11 @@ func (g *group) statistics(now moment) driver.GroupStats {
 	s.Group, s.Order, s.Paused, s.Consumers = g.name, g.order, g.paused, len(g.members)
 	s.Died = g.buried
 	s.Ready, s.Inflight, s.Waiting, s.Dead = g.count[ready], g.count[inflight], g.count[waiting], g.count[dead]
-	if since := min(g.ready.oldest(), g.oldestCold()); since != never {
+	since := g.ready.oldest()
+	if c := g.nextCold(); c != nil {
+		since = min(since, c.due) // or a little earlier
+	}
+	if since != never {
 		s.Oldest = time.Duration(max(0, now.tick-since))
 	}
 	return s

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -15,19 +16,15 @@ func (e *Engine) Topics(_ context.Context, names ...string) ([]driver.TopicInfo,
 		return nil, refusal.Closed()
 	}
 	var infos []driver.TopicInfo
-	for _, t := range e.allTopics() {
+	for t := range e.living() {
 		if len(names) > 0 && !slices.Contains(names, t.name) {
 			continue
 		}
-		t.mu.Lock()
-		if !t.ended {
-			info := driver.TopicInfo{Topic: t.name, Config: t.config, Paused: t.paused}
-			for _, g := range t.groups {
-				info.Groups = append(info.Groups, g.name)
-			}
-			infos = append(infos, info)
+		info := driver.TopicInfo{Topic: t.name, Config: t.config, Paused: t.paused}
+		for _, g := range t.groups {
+			info.Groups = append(info.Groups, g.name)
 		}
-		t.mu.Unlock()
+		infos = append(infos, info)
 	}
 	return infos, nil
 }
@@ -51,12 +48,8 @@ func Bytes(e *Engine) (sum int64, err error) {
 	if e.isClosed() {
 		return 0, refusal.Closed()
 	}
-	for _, t := range e.allTopics() {
-		t.mu.Lock()
-		if !t.ended {
-			sum += t.stats.Bytes
-		}
-		t.mu.Unlock()
+	for t := range e.living() {
+		sum += t.stats.Bytes
 	}
 	return sum, nil
 }
@@ -82,11 +75,11 @@ func (e *Engine) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 		return nil, err
 	}
 	views, err := t.look(target, now)
-	t.unlock(now)
+	r := t.unlock(now)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := t.complete(views)
+	entries, err := t.complete(ctx, r, views)
 	if err == nil && len(entries) == 0 && len(views) > 0 {
 		err = t.errNoMessage(target) // it was removed just now
 	}
@@ -123,44 +116,65 @@ type view struct {
 	driver.Entry
 	onDisk bool
 	edited *entry
+	cold   bool   // if it is there at all
+	since  uint64 // what became ready up to this place is not asked for
 }
 
-// complete reads what memory does not know, without the lock. What was removed meanwhile is left out.
-func (t *topic) complete(views []view) ([]driver.Entry, error) {
-	var rs []reading
+// complete reads what memory does not know, without the lock; what is cold, once everything up to a round is readable.
+// What was removed meanwhile is left out.
+func (t *topic) complete(ctx context.Context, before Round, views []view) ([]driver.Entry, error) {
+	var seqs []uint64
+	anyCold := false
 	for i := range views {
 		if views[i].onDisk {
-			rs = append(rs, reading{seq: views[i].Ref.Pos})
+			seqs = append(seqs, views[i].Ref.Pos)
+			anyCold = anyCold || views[i].cold
 		}
 	}
-	if len(rs) > 0 {
-		if err := t.readAll(rs); err != nil {
+	if anyCold {
+		if err := t.e.outcome(ctx, before, false); err != nil {
 			return nil, err
 		}
+	}
+	read, err := t.readAll(seqs)
+	if err != nil {
+		return nil, err
 	}
 	entries := make([]driver.Entry, 0, len(views))
 	for i := range views {
 		v := &views[i]
 		if v.onDisk {
-			r := rs[0]
-			if rs = rs[1:]; r.message == nil {
+			f := &read[0]
+			if read = read[1:]; errors.Is(f.problem, errMissing) || v.cold && v.since >= f.head.fan {
 				continue
 			}
-			v.setMessage(r.message)
+			v.setFound(f, t.name)
 		}
 		entries = append(entries, v.Entry)
 	}
 	return entries, nil
 }
 
-func (v *view) setMessage(m *driver.Message) {
+func (v *view) setFound(f *found, topic string) {
+	if v.Message = f.message; f.message == nil {
+		v.Message, v.Raw = &driver.Message{Topic: topic, Body: f.raw}, f.raw
+	}
 	if v.edited != nil {
-		overlay(m, v.edited)
+		overlay(v.Message, v.edited)
 	}
-	v.Message = m
 	if v.Dead != nil {
-		v.Dead.Message = m.Clone()
+		v.Dead.Message = v.Message.Clone()
 	}
+}
+
+// coldView shows a place of the log where something may be cold: to a group, or as the topic has it.
+func coldView(seq uint64, g *group) view {
+	v := view{onDisk: true, cold: true, Entry: driver.Entry{Ref: driver.Ref{Pos: seq}}}
+	if g != nil {
+		v.since = g.since
+		v.Group, v.State, v.Attempt, v.Deliveries = g.name, driver.StateReady, 1, 1
+	}
+	return v
 }
 
 var entryStates = map[entryState]driver.State{delayed: driver.StateDelayed, held: driver.StateHeld,

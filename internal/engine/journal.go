@@ -25,8 +25,10 @@ type journal struct {
 	message driver.Message // scratch
 	key     []byte
 	value   []byte
-	record  []byte
+	record  walk
 	claims  claimRecord
+	state   storedState
+	known   known
 }
 
 // touch notes that a message changed.
@@ -69,10 +71,7 @@ func (t *topic) claimed(g *group, picked []*item, number uint64) *receipt {
 	for _, it := range picked {
 		j.claims.seqs = append(j.claims.seqs, it.e.seq)
 	}
-	w := writing(j.record, moment{})
-	j.claims.walk(&w)
-	j.record = w.seal()
-	t.note().Set(j.numberKey(kindClaim, number), j.record, nil)
+	t.note().Set(j.numberKey(kindClaim, number), j.record.write(&j.claims, moment{}), nil)
 	return &receipt{number: number, left: len(picked)}
 }
 
@@ -94,12 +93,17 @@ func (t *topic) flush(now moment) Round {
 	if !j.empty() {
 		b, synced := t.note(), j.synced
 		fresh := t.fill(b, now)
-		j.last = t.e.o.Store.Append(b, synced)
-		t.noteFresh(fresh, j.last)
-		t.cache(fresh)
+		t.appended(fresh, t.e.o.Store.Append(b, synced))
 	}
 	t.evictWritten()
 	return j.last
+}
+
+// appended notes that a step was given to the store, with these new messages.
+func (t *topic) appended(fresh []*entry, r Round) {
+	t.journal.last = r
+	t.noteFresh(fresh, r)
+	t.cache(fresh)
 }
 
 // fill moves what the step changed into a batch, and returns the new messages among it.
@@ -119,10 +123,7 @@ func (t *topic) fill(b Batch, now moment) (fresh []*entry) {
 	t.sweep(b)
 	j.key = appendPrefix(j.key[:0], j.number, kindTopic)
 	t.head = t.first()
-	w := writing(j.record, now)
-	t.topicRecord.walk(&w)
-	j.record = w.seal()
-	b.SetLatest(j.key, j.record)
+	b.SetLatest(j.key, j.record.write(&t.topicRecord, now))
 	j.batch, j.noted, j.changed, j.synced = nil, false, false, false
 	return fresh
 }
@@ -137,18 +138,16 @@ func (t *topic) save(b Batch, e *entry, now moment) (fresh bool) {
 	fresh = !e.is(saved)
 	if fresh {
 		j.value = j.appendContent(j.value[:0], e)
-		j.record = appendHead(j.record[:0], headOf(e, now))
-		b.Set(j.numberKey(kindMessage, e.seq), j.record, j.value)
+		j.record.data = appendHead(j.record.data[:0], headOf(e, now))
+		b.Set(j.numberKey(kindMessage, e.seq), j.record.data, j.value)
 		e.flags |= saved
 		if !e.is(recorded) && e.unchanged(t) {
 			return true
 		}
 	}
 	j.key = appendStateKey(j.key[:0], j.number, e.seq)
-	w := writing(j.record, now)
-	w.state(e)
-	j.record = w.seal()
-	b.Set(j.key, j.record, nil)
+	j.state.of(e, now)
+	b.Set(j.key, j.record.write(&j.state, now), nil)
 	e.flags |= recorded
 	return fresh
 }
@@ -176,10 +175,7 @@ func (e *entry) unchanged(t *topic) bool {
 		return true
 	}
 	n := 0
-	for it := e.items; it != nil; it = it.sibling {
-		if it.g == nil {
-			continue
-		}
+	for it := range e.all() {
 		if !isPlain(it) {
 			return false
 		}
@@ -224,9 +220,7 @@ func (e *Engine) flushAll(ts map[string]*topic, now moment) Round {
 	}
 	round := e.o.Store.Append(b, synced)
 	for t, es := range fresh {
-		t.journal.last = round
-		t.noteFresh(es, round)
-		t.cache(es)
+		t.appended(es, round)
 	}
 	return round
 }

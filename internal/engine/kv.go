@@ -30,18 +30,8 @@ func (e *Engine) saveKV(rs []kv.Record, synced bool) kv.Saving {
 			b.Set(key, r.Value, nil)
 		}
 	}
-	return saving{e, e.o.Store.Append(b, synced)}
-}
-
-// saving is a step of the named values that is being stored.
-type saving struct {
-	e *Engine
-	Round
-}
-
-// Wait returns when the step is stored.
-func (s saving) Wait(ctx context.Context, synced bool) error {
-	return s.e.outcome(ctx, s.Round, synced)
+	r := e.o.Store.Append(b, synced)
+	return func(ctx context.Context, synced bool) error { return e.outcome(ctx, r, synced) }
 }
 
 // restoreKV reads the named values back.

@@ -45,12 +45,6 @@ func (c *claim) unseen() bool { return c.handing.CompareAndSwap(notYet, neverHan
 // String names the claim by the nonce of the engine and a counter.
 func (c *claim) String() string { return fmt.Sprintf("%016x-%d", c.s.e.nonce, c.number) }
 
-// start leases it to s.
-func (s *subscription) start(c *claim, it *item, number uint64, expires tick) {
-	c.s, c.item, c.number, c.expires = s, it, number, expires
-	it.claim = c
-}
-
 // end ends the lease, whatever the reason. What becomes of the item is up to the caller.
 func (c *claim) end() {
 	s, it := c.s, c.item
@@ -71,16 +65,13 @@ func (s *subscription) living(d *driver.Delivery, now moment) (*claim, error) {
 	}
 	c, ok := d.Token.(*claim)
 	if !ok || c.s != s || c.item == nil || c.expires <= now.tick {
-		return nil, d.Lost(s.whyLost())
+		var why error
+		if s.closed {
+			why = driver.ErrClosed
+		}
+		return nil, d.Lost(why)
 	}
 	return c, nil
-}
-
-func (s *subscription) whyLost() error {
-	if s.closed {
-		return driver.ErrClosed
-	}
-	return nil
 }
 
 // spoken is living for a word of the holder: if it comes late, the holder was heard of.
@@ -96,10 +87,10 @@ func (s *subscription) spoken(d *driver.Delivery, now moment) (*claim, error) {
 
 // Extend makes leases end one full lease from now.
 func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
-	heard := false
-	r, errs := s.each(ds, refusal.Closed, func(d *driver.Delivery, now moment) error {
+	heard, errs := false, make([]error, len(ds))
+	r := s.each(errs, refusal.Closed, func(i int, now moment) error {
 		losses := len(s.losses)
-		c, err := s.spoken(d, now)
+		c, err := s.spoken(ds[i], now)
 		heard = heard || len(s.losses) < losses
 		if err == nil {
 			c.expires = now.after(s.o.Lease)

@@ -163,11 +163,7 @@ func stateOf(e *entry, now moment) []byte {
 }
 
 // written is a record.
-func written(r storedRecord, now moment) []byte {
-	w := writing(nil, now)
-	r.walk(&w)
-	return w.seal()
-}
+func written(r storedRecord, now moment) []byte { return new(walk).write(r, now) }
 
 // resealed is a record that was changed, with the right checksum.
 func resealed(record []byte) []byte { return (&walk{data: record[:len(record)-4]}).seal() }

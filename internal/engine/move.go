@@ -69,7 +69,9 @@ func (t *topic) handOver(it *item, m *driver.Move, now moment) error {
 	}
 	other := it.e.item(to)
 	if it.state != dead || other != nil && other.state != done {
-		return errHandOver(m)
+		return driver.NewError(driver.ErrConflict,
+			fmt.Sprintf("message %s is not dead in group %q, or not settled in group %q", describe(m.Target), m.Group, m.To),
+			"only dead letters go to another group, and only where that group has settled the message", nil)
 	}
 	if it.e.expired(now) {
 		t.spare(it.e)
@@ -83,15 +85,9 @@ func (t *topic) handOver(it *item, m *driver.Move, now moment) error {
 		other.edit(m.Edit)
 	}
 	to.stats.Received++
-	to.dueAfter(other, m, true, now)
+	to.dueAfter(other, m.After, true, now)
 	it.g.cancel(it, now)
 	return nil
-}
-
-func errHandOver(m *driver.Move) error {
-	return driver.NewError(driver.ErrConflict,
-		fmt.Sprintf("message %s is not dead in group %q, or not settled in group %q", describe(m.Target), m.Group, m.To),
-		"only dead letters go to another group, and only where that group has settled the message", nil)
 }
 
 // republish replaces an entry that could not be decoded by what the operator wrote.
@@ -164,7 +160,7 @@ func (g *group) reviveOne(it *item, m *driver.Move, now moment) error {
 	if m.Edit != nil {
 		it.edit(m.Edit)
 	}
-	g.dueAfter(it, m, toTail, now)
+	g.dueAfter(it, m.After, toTail, now)
 	return nil
 }
 
@@ -172,18 +168,6 @@ func (g *group) reviveOne(it *item, m *driver.Move, now moment) error {
 func (t *topic) spare(e *entry) {
 	t.unwatchExpiry(e)
 	e.expiry.at = never
-}
-
-func (g *group) dueAfter(it *item, m *driver.Move, toTail bool, now moment) {
-	if m.After > 0 {
-		g.wait(it, now.after(m.After), toTail, now)
-		return
-	}
-	if it.Tail = false; toTail {
-		it.Place = g.t.nextPlace()
-	}
-	g.move(it, ready, now)
-	g.place(it)
 }
 
 // edit replaces the content for this group. The entry stays as it is: other groups, and calls of Receive that read it

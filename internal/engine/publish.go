@@ -18,25 +18,24 @@ func (e *Engine) Publish(ctx context.Context, msgs []*driver.Message, o driver.P
 	if err := e.refuse(ctx, o); err != nil {
 		return rs, refusal.All(rs, err)
 	}
-	switch {
-	case len(msgs) == 1:
-		rs[0] = e.publishOne(ctx, msgs[0], o)
-		return rs, rs[0].Err
-	case o.Atomic:
+	if o.Atomic && len(msgs) > 1 {
 		return rs, e.publishAtomic(ctx, msgs, rs, o)
 	}
-	failed := false
+	var one [1]*entry
+	entries := one[:]
+	if len(msgs) > 1 {
+		var many [publishChunk]*entry
+		entries = many[:]
+	}
 	var last Round // of a store that keeps the order of rounds: what is safe in it is safe in all before
 	for i := 0; i < len(msgs); {
 		n := sameTopic(msgs[i:])
-		chunkFailed, r := e.publishEach(ctx, msgs[i:i+n], rs[i:i+n], o)
-		failed, last = chunkFailed || failed, later(last, r)
+		if r := e.publishEach(ctx, msgs[i:i+n], entries[:n], rs[i:i+n], o); r != nil { // a step that stored nothing has none
+			last = r
+		}
 		i += n
 	}
-	if e.confirm(ctx, last, rs, o) && !failed {
-		return rs, nil
-	}
-	return rs, refusal.Of(rs)
+	return rs, e.confirm(ctx, last, rs, o)
 }
 
 // synced reports whether a publish with these options waits until it survives a power loss.
@@ -48,21 +47,17 @@ func (e *Engine) synced(o driver.PublishOptions) bool {
 	return level == driver.Synced
 }
 
-// confirm waits until what was stored is as safe as promised, and otherwise says in every receipt that it may not be.
-func (e *Engine) confirm(ctx context.Context, r Round, rs []driver.Receipt, o driver.PublishOptions) bool {
-	if r == nil {
-		return true
-	}
-	err := e.outcome(ctx, r, e.synced(o))
-	if err == nil {
-		return true
-	}
-	for i := range rs {
-		if rs[i].Err == nil {
-			rs[i] = driver.Receipt{ID: rs[i].ID, Err: err}
+// confirm waits until what was stored is as safe as promised, or says in every receipt that it may not be. It returns
+// the errors of receipts.
+func (e *Engine) confirm(ctx context.Context, r Round, rs []driver.Receipt, o driver.PublishOptions) error {
+	if err := e.outcome(ctx, r, e.synced(o)); err != nil {
+		for i := range rs {
+			if rs[i].Err == nil {
+				rs[i] = driver.Receipt{ID: rs[i].ID, Err: err}
+			}
 		}
 	}
-	return false
+	return refusal.Of(rs)
 }
 
 // refuse says why nothing can be published with these options.
@@ -74,24 +69,6 @@ func (e *Engine) refuse(ctx context.Context, o driver.PublishOptions) error {
 		return c.Refuse(o.Level)
 	}
 	return nil
-}
-
-func (e *Engine) publishOne(ctx context.Context, m *driver.Message, o driver.PublishOptions) driver.Receipt {
-	if err := m.CheckPublish(e.o.Capabilities.MaxBody); err != nil {
-		return driver.Receipt{Err: err}
-	}
-	now := e.now()
-	en := e.newEntry(m, now) // copied before the lock is taken
-	t, err := e.lockNew(ctx, m.Topic, []*entry{en}, now)
-	if err != nil {
-		return driver.Receipt{Err: err}
-	}
-	rs := [1]driver.Receipt{t.accept(en, now)}
-	t.secure(e.synced(o))
-	if r := t.unlock(now); r != nil {
-		e.confirm(ctx, r, rs[:], o)
-	}
-	return rs[0]
 }
 
 // secure notes that somebody will wait for the step to survive a power loss.
@@ -110,36 +87,33 @@ func sameTopic(msgs []*driver.Message) int {
 	return n
 }
 
-// publishEach stores messages of one topic, each on its own, and reports whether one failed.
-func (e *Engine) publishEach(ctx context.Context, msgs []*driver.Message, rs []driver.Receipt,
-	o driver.PublishOptions) (failed bool, r Round) {
-	var entries [publishChunk]*entry
+// publishEach stores messages of one topic, each on its own, and returns the round to wait for. Entries is scratch.
+func (e *Engine) publishEach(ctx context.Context, msgs []*driver.Message, entries []*entry, rs []driver.Receipt,
+	o driver.PublishOptions) Round {
 	now, valid := e.now(), 0
 	for i, m := range msgs {
 		if rs[i].Err = m.CheckPublish(e.o.Capabilities.MaxBody); rs[i].Err != nil {
-			failed = true
+			entries[i] = nil
 			continue
 		}
 		entries[i] = e.newEntry(m, now)
 		valid++
 	}
 	if valid == 0 { // no topic is made for what is refused
-		return true, nil
+		return nil
 	}
-	t, err := e.lockNew(ctx, msgs[0].Topic, entries[:len(msgs)], now)
+	t, err := e.lockNew(ctx, msgs[0].Topic, entries, now)
 	if err != nil {
 		_ = refusal.All(rs, err)
-		return true, nil
+		return nil
 	}
 	for i := range msgs {
-		if entries[i] == nil {
-			continue
+		if entries[i] != nil {
+			rs[i] = t.accept(entries[i], now)
 		}
-		rs[i] = t.accept(entries[i], now)
-		failed = failed || rs[i].Err != nil
 	}
 	t.secure(e.synced(o))
-	return failed, t.unlock(now)
+	return t.unlock(now)
 }
 
 // accept stores one message unless it is a duplicate or there is no room.
@@ -171,7 +145,7 @@ func (t *topic) room(e *entry, n, bytes int64) error {
 		return t.errFull(fmt.Sprintf("%d messages", c.MaxMessages))
 	case c.MaxBytes > 0 && t.stats.Bytes+bytes > c.MaxBytes:
 		return t.errFull(fmt.Sprintf("%d bytes", c.MaxBytes))
-	case e.extra != nil && e.extra.dedupID != "" && t.dedupIDs.ids.len() >= t.e.o.MaxDedup:
+	case e.extra != nil && e.extra.dedupID != "" && t.dedupIDs.ids.Len() >= t.e.o.MaxDedup:
 		return t.errFull(fmt.Sprintf("%d remembered dedup ids", t.e.o.MaxDedup))
 	}
 	return nil

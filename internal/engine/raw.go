@@ -33,7 +33,7 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 	if e.extra == nil || e.extra.raw == nil {
 		return false
 	}
-	_, err := t.e.decodeMessage(e.extra.raw, t.name)
+	_, err := decodeMessage(e.extra.raw, t.name)
 	t.invalidate(e, cmp.Or(err, errCutOff), now)
 	return true
 }
@@ -41,8 +41,8 @@ func (t *topic) load(e *entry, now moment) (moved bool) {
 // invalidate moves an entry that cannot be decoded to the parse errors of the topic, whole.
 func (t *topic) invalidate(e *entry, problem error, now moment) {
 	t.touch(e)
-	for it := e.items; it != nil; it = it.sibling {
-		if it.g != nil && (it.state.live() || it.state == dead) {
+	for it := range e.all() {
+		if it.state.live() || it.state == dead {
 			it.g.lift(it)
 		}
 	}

@@ -7,126 +7,98 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-// place is where a message lies.
-type place struct {
-	t   *topic
-	seq uint64
-}
-
 // lockReaching is lockExisting for a call that names a message: if that is cold, it is in memory afterwards.
 func (e *Engine) lockReaching(ctx context.Context, target driver.Target, now moment) (*topic, error) {
-	var tried map[place]bool
+	tried := false
 	for {
 		t, err := e.lockExisting(target.Topic, now)
-		if err != nil || t.cold.count == 0 {
-			return t, err
+		if err != nil {
+			return nil, err
 		}
-		seq := t.coldTarget(target, tried)
-		if seq == 0 {
+		var w *thaw
+		if r := target.Ref; r.IsZero() {
+			w = t.reachID(target.ID)
+		} else if r.Partition == 0 && r.Sub == 0 && !tried && t.log.get(r.Pos) == nil && t.cold.find(r.Pos) >= 0 {
+			w = t.beginThaw(r.Pos, r.Pos)
+			w.done = func() { tried = true } // it may have been gone before
+		}
+		if w == nil {
 			return t, nil
 		}
-		id := target.ID
-		if !target.Ref.IsZero() {
-			id = ""
-		}
-		if err := t.beginReach(seq, id, &tried).run(ctx, t.unlock(now), nil); err != nil {
+		if err := w.run(ctx, t.unlock(now)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// coldTarget returns the place of a cold message that a target may name, or 0.
-func (t *topic) coldTarget(target driver.Target, tried map[place]bool) uint64 {
-	if target.Ref.IsZero() {
-		return t.coldID(target.ID, tried)
+// reachID prepares reading a cold message that may have an id; nil if there is none. The topic is locked, and the
+// caller runs it once it has unlocked the topic.
+func (t *topic) reachID(id string) *thaw {
+	if _, ok := t.ids.Get(id); ok || id == "" || t.cold.count == 0 {
+		return nil
 	}
-	if r := target.Ref; r.Partition == 0 && r.Sub == 0 && t.log.get(r.Pos) == nil && t.cold.find(r.Pos) >= 0 &&
-		!tried[place{t, r.Pos}] {
-		return r.Pos
+	hash := t.cold.ids.hash(id)
+	seq := t.cold.ids.find(hash)
+	if seq == 0 {
+		return nil
 	}
-	return 0
-}
-
-// coldID returns the place of a cold message that may have an id, or 0.
-func (t *topic) coldID(id string, tried map[place]bool) (at uint64) {
-	if _, ok := t.ids.Get(id); ok || id == "" {
-		return 0
-	}
-	t.cold.ids.find(t.cold.ids.hash(id), func(seq uint64) {
-		if !tried[place{t, seq}] {
-			at = seq
-		}
-	})
-	return at
-}
-
-// beginReach prepares reading one cold message, if it is there and, unless id is empty, has that id. The topic is
-// locked, and the caller runs it once it has unlocked the topic.
-func (t *topic) beginReach(seq uint64, id string, tried *map[place]bool) *thaw {
 	w := t.beginThaw(seq, seq)
-	if w.others != nil {
-		return w
-	}
-	if w.id = id; *tried == nil {
-		*tried = map[place]bool{}
-	}
-	(*tried)[place{t, seq}] = true
+	w.done = func() { t.cold.ids.remove(hash, seq) } // whatever its id is: it is in memory, or gone
 	return w
+}
+
+// reachDuplicate is reachID for the ids of new messages.
+func (t *topic) reachDuplicate(entries ...*entry) *thaw {
+	if t.cold.count == 0 {
+		return nil
+	}
+	for _, en := range entries {
+		if en == nil {
+			continue
+		}
+		if w := t.reachID(en.id); w != nil {
+			return w
+		}
+	}
+	return nil
 }
 
 // lockNew is lock for new messages: what is cold and has the id of one of them is in memory afterwards, so that
 // duplicates are found.
 func (e *Engine) lockNew(ctx context.Context, topic string, entries []*entry, now moment) (*topic, error) {
-	var tried map[place]bool
 	for {
 		t, err := e.lock(topic, now)
-		if err != nil || t.cold.count == 0 {
-			return t, err
+		if err != nil {
+			return nil, err
 		}
-		seq, id := t.coldDuplicate(entries, tried)
-		if seq == 0 {
+		w := t.reachDuplicate(entries...)
+		if w == nil {
 			return t, nil
 		}
-		if err := t.beginReach(seq, id, &tried).run(ctx, t.unlock(now), nil); err != nil {
+		if err := w.run(ctx, t.unlock(now)); err != nil {
 			return nil, notApplied(err)
 		}
 	}
 }
 
-// coldDuplicate returns the place of a cold message that may have the id of a new one, and that id.
-func (t *topic) coldDuplicate(entries []*entry, tried map[place]bool) (seq uint64, id string) {
-	for _, en := range entries {
-		if en == nil {
-			continue
-		}
-		if seq := t.coldID(en.id, tried); seq > 0 {
-			return seq, en.id
-		}
-	}
-	return 0, ""
-}
-
 // lockAllNew is lockNew for several topics.
 func (e *Engine) lockAllNew(ctx context.Context, names []string, msgs []*driver.Message, entries []*entry,
 	now moment) (map[string]*topic, error) {
-	var tried map[place]bool
 	for {
 		ts, err := e.lockAll(names, now)
 		if err != nil {
 			return nil, err
 		}
-		var read *thaw
+		var w *thaw
 		for i, m := range msgs {
-			if t := ts[m.Topic]; read == nil && t.cold.count > 0 {
-				if seq := t.coldID(entries[i].id, tried); seq > 0 {
-					read = t.beginReach(seq, entries[i].id, &tried)
-				}
+			if w == nil {
+				w = ts[m.Topic].reachDuplicate(entries[i])
 			}
 		}
-		if read == nil {
+		if w == nil {
 			return ts, nil
 		}
-		if err := read.run(ctx, e.unlockAll(ts, now), nil); err != nil {
+		if err := w.run(ctx, e.unlockAll(ts, now)); err != nil {
 			return nil, notApplied(err)
 		}
 	}
@@ -141,44 +113,65 @@ func notApplied(err error) error {
 // melt brings all that is cold into memory, part by part, for a call that needs every message; use, if not nil, gets
 // each part before anybody else. While it does, nothing becomes cold. The topic is locked before, and after unless it
 // fails.
-func (e *Engine) melt(ctx context.Context, t *topic, now moment, use func(t *topic, es []*entry, now moment)) (*topic,
-	error) {
+func (t *topic) melt(ctx context.Context, now moment, use func(t *topic, es []*entry, now moment)) error {
 	t.cold.melting++
 	for t.cold.count > 0 {
 		s := t.cold.stretches.head()
-		err := t.beginThaw(s.first, s.last).run(ctx, t.unlock(now), use)
+		w := t.beginThaw(s.first, s.last)
+		w.use = use
+		err := w.run(ctx, t.unlock(now))
 		t.mu.Lock()
 		if t.ended {
 			t.mu.Unlock()
-			if e.isClosed() {
-				return nil, refusal.Closed()
+			if t.e.isClosed() {
+				return refusal.Closed()
 			}
-			return nil, e.noTopic(t.name)
+			return t.e.noTopic(t.name)
 		}
 		if err != nil {
 			t.cold.melting--
 			t.unlock(now)
-			return nil, err
+			return err
 		}
 	}
 	t.cold.melting--
-	return t, nil
+	return nil
 }
 
-// meltFor is melt for a call that is refused unless check says that it is possible, before and after: others go on
-// while cold messages are read.
-func (e *Engine) meltFor(ctx context.Context, t *topic, now moment, check func() error,
-	use func(t *topic, es []*entry, now moment)) (*topic, error) {
-	err := check()
-	if err == nil {
-		if t, err = e.melt(ctx, t, now, use); err != nil {
-			return nil, err
-		}
-		err = check()
-	}
+// wholeChange is a step that concerns every message of a topic.
+type wholeChange struct {
+	// check says whether it is possible.
+	check func(t *topic, now moment) error
+	// each changes some messages: what is cold is changed in several steps. Nil: nothing is done with them alone.
+	each func(t *topic, es []*entry, now moment)
+	// end changes the rest, when all messages are in memory. Nil: there is none.
+	end func(t *topic, now moment)
+}
+
+// changeWhole takes such a step, and waits until it is safe. It is refused unless it is possible before and after cold
+// messages are read: others go on meanwhile.
+func (e *Engine) changeWhole(ctx context.Context, name string, c wholeChange) (err error) {
+	now := e.now()
+	t, err := e.lockExisting(name, now)
 	if err != nil {
-		t.unlock(now)
-		return nil, err
+		return err
 	}
-	return t, nil
+	if err = c.check(t, now); err == nil && t.cold.count > 0 {
+		if err := t.melt(ctx, now, c.each); err != nil {
+			return err
+		}
+		err = c.check(t, now)
+	}
+	defer func() { e.durable(ctx, t.unlock(now), &err) }()
+	if err != nil {
+		return err
+	}
+	t.alter()
+	if c.each != nil {
+		c.each(t, t.log.all(), now)
+	}
+	if c.end != nil {
+		c.end(t, now)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // readyTimes tells since when the oldest ready item of a group is ready. Items that become ready within readyGrain
@@ -21,38 +22,25 @@ type readyTime struct {
 // readyGrain is one millisecond: how much too old the oldest item may seem.
 const readyGrain tick = 1_000_000
 
-// add counts an item that becomes ready now, and returns since when it is taken to be ready.
-func (r *readyTimes) add(now tick) tick {
-	if n := len(r.times.vs); n > 0 {
-		if last := &r.times.vs[n-1]; now < last.since+readyGrain {
-			if last.items++; last.items == 1 {
-				r.empty--
-			}
-			return last.since
-		}
-	}
-	r.times.push(readyTime{now, 1})
-	return now
-}
-
-// addAt counts an item that became ready at some time, and returns since when it is taken to be ready.
-func (r *readyTimes) addAt(since tick) tick {
+// add counts an item that became ready at some time, mostly now, and returns since when it is taken to be ready.
+func (r *readyTimes) add(since tick) tick {
 	vs := r.times.vs
-	if n := len(vs); n == 0 || since >= vs[n-1].since {
-		return r.add(since)
+	i := len(vs)
+	if i > 0 && since < vs[i-1].since {
+		i = sort.Search(len(vs), func(i int) bool { return vs[i].since > since })
 	}
-	i, found := slices.BinarySearchFunc(vs, since, func(t readyTime, s tick) int { return cmp.Compare(t.since, s) })
-	if !found && i > 0 && since < vs[i-1].since+readyGrain {
-		i, found = i-1, true
-	}
-	if !found {
-		r.times.vs = slices.Insert(vs, i, readyTime{since, 1})
+	if i == 0 || since >= vs[i-1].since+readyGrain {
+		if i == len(vs) { // nearly always
+			r.times.push(readyTime{since, 1})
+		} else {
+			r.times.vs = slices.Insert(vs, i, readyTime{since, 1})
+		}
 		return since
 	}
-	if vs[i].items++; vs[i].items == 1 {
+	if vs[i-1].items++; vs[i-1].items == 1 {
 		r.empty--
 	}
-	return vs[i].since
+	return vs[i-1].since
 }
 
 // remove takes back what add returned.

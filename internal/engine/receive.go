@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // Receive waits until it can return at least one delivery, and returns at most max.
@@ -22,24 +23,20 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		if err := s.e.stopped(); err != nil {
 			return nil, err
 		}
-		s.t.mu.Lock()
-		now := s.e.now()
+		now, ok := s.lock()
+		if !ok {
+			return nil, refusal.Receive(true, false)
+		}
 		if w != nil {
 			s.spare = w
 		}
-		if s.closed || s.drained || s.t.ended {
-			err := s.receiveEnded()
-			if s.t.ended {
-				s.t.mu.Unlock()
-				return nil, err
-			}
+		if err := refusal.Receive(s.closed, s.drained); err != nil {
 			if w != nil { // a wake-up that came goes to somebody else
 				s.handOn()
 			}
 			s.t.unlock(now)
 			return nil, err
 		}
-		s.t.advance(now)
 		if claims := s.claim(max, now); len(claims) > 0 {
 			s.handOn()
 			safety := s.t.safety(claims)
@@ -49,7 +46,7 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 				return s.deliver(claims, nil, now), nil
 			}
 			if w = nil; ahead != nil {
-				_ = ahead.run(ctx, r, nil) // whoever needs it will be told why not
+				_ = ahead.run(ctx, r) // whoever needs it will be told why not
 			}
 			if ds, err := s.deliverStored(ctx, r, safety, claims, now); len(ds) > 0 || err != nil {
 				return ds, err
@@ -59,7 +56,7 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		s.handOn()
 		if s.starving() {
 			w = nil
-			if err := s.g.beginNext().run(ctx, s.t.unlock(now), nil); err != nil {
+			if err := s.g.beginNext().run(ctx, s.t.unlock(now)); err != nil {
 				return nil, err
 			}
 			continue
@@ -78,14 +75,6 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 	}
 }
 
-// receiveEnded says why nothing is received any more.
-func (s *subscription) receiveEnded() error {
-	if s.drained && !s.closed {
-		return driver.NewError(driver.ErrClosed, "the subscription is drained", "subscribe again", nil)
-	}
-	return driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
-}
-
 // starving reports whether only cold messages are left to claim.
 func (s *subscription) starving() bool {
 	return s.g.cold > 0 && !s.full() && !s.g.paused && !s.t.paused
@@ -102,7 +91,7 @@ func (s *subscription) readAhead() *thaw {
 
 // handOn wakes another consumer when there is more than this one took: a wake-up is never lost with its receiver.
 func (s *subscription) handOn() {
-	if s.g.waiters.head != nil && !s.g.queue.Empty() {
+	if s.g.awaited() && !s.g.queue.Empty() {
 		s.g.wakeNow(1)
 	}
 }
@@ -113,7 +102,7 @@ func (s *subscription) giveUp(w *waiter) {
 	if !ok { // nothing changes any more
 		return
 	}
-	if w.queued {
+	if w.next != nil {
 		w.dequeue()
 	} else {
 		s.handOn()

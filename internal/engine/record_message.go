@@ -31,24 +31,17 @@ func appendHead(dst []byte, h messageHead) []byte {
 	return w.data
 }
 
-// envelopeOf returns the envelope of a stored message, which is part of record.
-func envelopeOf(record []byte) ([]byte, error) {
-	if len(record) == 0 || int(record[0]) > len(record) || record[0] < 2 {
-		return nil, errCutOff
-	}
-	return record[record[0]:], nil
-}
-
-// splitMessage returns the head of a stored message, and its envelope, which is part of record.
+// splitMessage returns the head of a stored message, and its envelope, which is part of record: that even where the
+// head is damaged.
 func splitMessage(record []byte) (h messageHead, env []byte, err error) {
-	if env, err = envelopeOf(record); err != nil {
-		return h, nil, err
+	if len(record) == 0 || int(record[0]) > len(record) || record[0] < 2 {
+		return h, nil, errCutOff
 	}
 	w := &walk{reading: true, data: record[1:record[0]]}
 	if w.head(&h, invalid); h.state == atRest {
 		w.fail(errors.New("the message is in no state"))
 	}
-	return h, env, w.end()
+	return h, record[record[0]:], w.end()
 }
 
 // headOf returns the head of a message as it is now.
@@ -72,7 +65,7 @@ func (j *journal) appendContent(dst []byte, e *entry) []byte {
 }
 
 // decodeMessage reads the envelope of a stored message and refuses what the indexes cannot hold.
-func (e *Engine) decodeMessage(env []byte, topic string) (*driver.Message, error) {
+func decodeMessage(env []byte, topic string) (*driver.Message, error) {
 	m, err := envelope.Decode(env)
 	if err != nil {
 		return nil, err

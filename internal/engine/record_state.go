@@ -7,7 +7,6 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
-	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
 // storedState is where a message is now, for the topic and for each group.
@@ -16,15 +15,17 @@ type storedState struct {
 	settled int64 // wall time: since when it is kept, or when it was found that it cannot be decoded
 	problem string
 	items   []storedItem
+	ready   item // as which all plain ones are read
 }
 
-// storedItem is a message as one group sees it. What is in flight is stored as ready: the record of its claim tells.
+// storedItem is a message as one group sees it.
 type storedItem struct {
-	item       // as far as it is stored
+	*item      // as far as it is stored
 	group      uint32
-	plain      bool   // as it became ready: nothing else is stored
-	begunClaim uint64 // the claim whose handler has begun
-	resolved   uint64 // claims up to this number are over
+	state      itemState // what is in flight is stored as ready: the record of its claim tells
+	plain      bool      // as it became ready: nothing else is stored
+	begunClaim uint64    // the claim whose handler has begun
+	resolved   uint64    // claims up to this number are over
 }
 
 const plainItem = 0xff // in place of the state
@@ -32,8 +33,8 @@ const plainItem = 0xff // in place of the state
 // Versions of the records of states: the oldest that has all additions which its items have, so that older programs
 // read what they understand. Without additions it is recordVersion.
 const (
-	lossesVersion = 2 // hasBegun, hasLapsed
-	stateVersion  = 3 // hasEnding; the newest
+	lossesVersion = 2
+	stateVersion  = 3 // the newest
 )
 
 // Additions of an item: bits of what says whether more follows.
@@ -43,6 +44,10 @@ const (
 	hasLapsed             // a lease was lost, and the count taken back
 	hasEnding             // how it was settled
 )
+
+// additionsOf are the additions that each version knows.
+var additionsOf = [...]byte{recordVersion: hasMore, lossesVersion: hasMore | hasBegun | hasLapsed,
+	stateVersion: hasMore | hasBegun | hasLapsed | hasEnding}
 
 // additions says what is stored of an item besides what every item has.
 func (it *item) additions() (bits byte) {
@@ -72,16 +77,6 @@ func isPlain(it *item) bool {
 
 // of sets a state to that of a message as it is now.
 func (s *storedState) of(e *entry, now moment) {
-	s.ofTopic(e, now)
-	for it := e.items; it != nil; it = it.sibling {
-		if it.g != nil {
-			s.items = append(s.items, it.stored())
-		}
-	}
-}
-
-// ofTopic leaves the items out, and returns how many there are.
-func (s *storedState) ofTopic(e *entry, now moment) (items uint64) {
 	*s = storedState{messageHead: headOf(e, now), items: s.items[:0]}
 	switch s.state = e.state; {
 	case e.state == invalid:
@@ -89,29 +84,13 @@ func (s *storedState) ofTopic(e *entry, now moment) (items uint64) {
 	case e.state == fanned && e.settled():
 		s.settled = now.at.UnixNano() // only what settles it changes it
 	}
-	for it := e.items; it != nil; it = it.sibling {
-		if it.g != nil {
-			items++
-		}
-	}
-	return items
-}
-
-// state writes the state of a message as it is now, item by item: together they would be on the heap.
-func (w *walk) state(e *entry) {
-	var s storedState
-	n := s.ofTopic(e, w.now)
-	s.walkTopic(w, &n)
-	for it := e.items; it != nil; it = it.sibling {
-		if it.g != nil {
-			x := it.stored()
-			x.walk(w, s.fan)
-		}
+	for it := range e.all() {
+		s.items = append(s.items, it.stored())
 	}
 }
 
 func (it *item) stored() storedItem {
-	s := storedItem{item: *it, group: it.g.number, plain: isPlain(it), resolved: it.g.t.e.claims.Load()}
+	s := storedItem{item: it, group: it.g.number, state: it.state, plain: isPlain(it), resolved: it.g.t.e.claims.Load()}
 	if it.begun() {
 		s.begunClaim = it.claim.number
 	}
@@ -127,13 +106,14 @@ func (s *storedState) unchanged(h messageHead, groups []*group) {
 	*s = storedState{messageHead: h, items: s.items[:0]}
 	for _, g := range groups {
 		if h.state == fanned && g.since < h.fan {
-			s.items = append(s.items, plainlyReady(g.number, h.fan))
+			s.items = append(s.items, s.plainlyReady(g.number))
 		}
 	}
 }
 
-func plainlyReady(group uint32, place uint64) storedItem {
-	return storedItem{item: item{Node: scheduler.Node[item]{Place: place}, state: ready}, group: group, plain: true}
+func (s *storedState) plainlyReady(group uint32) storedItem {
+	s.ready.Place = s.fan
+	return storedItem{item: &s.ready, group: group, state: ready, plain: true}
 }
 
 // read reads the record of a state.
@@ -144,35 +124,33 @@ func (s *storedState) read(record []byte, now moment) error {
 	return w.end()
 }
 
-// walkTopic leaves the items out, but not how many there are.
-func (s *storedState) walkTopic(w *walk, items *uint64) {
+func (s *storedState) walk(w *walk) {
+	n := uint64(len(s.items))
 	w.head(&s.messageHead, invalid)
 	number(w, &s.settled)
 	w.texts(&s.problem)
-	w.uints(items)
-}
-
-func (s *storedState) walk(w *walk) {
-	n := uint64(len(s.items))
-	s.walkTopic(w, &n)
+	w.uints(&n)
 	for i := 0; uint64(i) < n && w.err == nil; i++ {
 		if w.reading {
 			s.items = append(s.items, storedItem{})
 		}
-		s.items[i].walk(w, s.fan)
+		s.items[i].walk(w, s)
 	}
 }
 
-// walk says of an item in a message that became ready at a place what is not as it was then.
-func (it *storedItem) walk(w *walk, place uint64) {
+// walk says of an item what is not as it was when its message became ready.
+func (it *storedItem) walk(w *walk, of *storedState) {
 	count(w, &it.group, math.MaxUint32)
 	if it.plain = !w.reading && it.plain || w.more() && w.data[0] == plainItem; it.plain {
 		if !w.reading {
 			w.data = append(w.data, plainItem)
 			return
 		}
-		w.data, *it = w.data[1:], plainlyReady(it.group, place)
+		w.data, *it = w.data[1:], of.plainlyReady(it.group)
 		return
+	}
+	if w.reading {
+		it.item = &item{}
 	}
 	count(w, &it.state, uint64(done))
 	count(w, &it.cause, uint64(driver.CauseFailover))
@@ -185,9 +163,10 @@ func (it *storedItem) walk(w *walk, place uint64) {
 	count(w, &rounds, math.MaxUint16)
 	w.uints(&it.resolved)
 	bits := it.additions()
-	if count(w, &bits, additionsOf(w.version)); !w.reading {
-		w.data[0] = max(w.data[0], versionOf(bits))
+	for !w.reading && bits > additionsOf[w.data[0]] {
+		w.data[0]++
 	}
+	count(w, &bits, uint64(additionsOf[w.version]))
 	if bits&hasBegun != 0 {
 		w.uints(&it.begunClaim)
 	}
@@ -212,28 +191,6 @@ func (it *storedItem) walk(w *walk, place uint64) {
 	case it.state == dead && (it.more == nil || it.more.dead == nil):
 		w.fail(errors.New("a dead letter has no record"))
 	}
-}
-
-// additionsOf returns which additions a version of the record knows.
-func additionsOf(version byte) uint64 {
-	switch {
-	case version < lossesVersion:
-		return hasMore
-	case version < stateVersion:
-		return hasMore | hasBegun | hasLapsed
-	}
-	return hasMore | hasBegun | hasLapsed | hasEnding
-}
-
-// versionOf returns the oldest version of the record that knows these additions.
-func versionOf(bits byte) byte {
-	switch {
-	case bits >= hasEnding:
-		return stateVersion
-	case bits > hasMore:
-		return lossesVersion
-	}
-	return recordVersion
 }
 
 // empty reports whether nothing was stored: what is heard of holders is not.

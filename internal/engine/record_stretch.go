@@ -30,18 +30,8 @@ func (t *topic) closeStretch(now moment) {
 	}
 	s.recorded = true
 	j := t.journal
-	w := writing(j.record, now)
-	(&storedStretch{*s, c.ids.seed, c.open}).walk(&w)
-	j.record = w.seal()
-	t.note().Set(j.numberKey(kindStretch, s.first), j.record, nil)
-}
-
-// openStretch has the record of a stretch removed, because it is no longer whole.
-func (t *topic) openStretch(s *stretch) {
-	if s.recorded {
-		s.recorded = false
-		t.removeStretch(s.first)
-	}
+	record := j.record.write(&storedStretch{*s, c.ids.seed, c.open}, now)
+	t.note().Set(j.numberKey(kindStretch, s.first), record, nil)
 }
 
 // removeStretch has the record removed of the stretch that begins with a message.

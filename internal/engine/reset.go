@@ -5,17 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ferrymq/ferry/driver"
 )
-
-// checkStart refuses a group that begins in the history of a topic that does not exist: the topic is not made for it.
-func (e *Engine) checkStart(topic string, start driver.Position) error {
-	if _, ok := e.topics.Load(topic); ok {
-		return nil
-	}
-	return start.CheckKept(topic, 0)
-}
 
 // createGroup makes a group that begins at a position.
 func (t *topic) createGroup(name string, o driver.GroupOptions, now moment) (*group, error) {
@@ -33,12 +26,11 @@ func (t *topic) createGroup(name string, o driver.GroupOptions, now moment) (*gr
 }
 
 // meltForStart brings everything into memory for a new group that begins before the end.
-func (e *Engine) meltForStart(ctx context.Context, t *topic, group string, start driver.Position, now moment) (*topic,
-	error) {
+func (t *topic) meltForStart(ctx context.Context, group string, start driver.Position, now moment) error {
 	if _, ok := t.group(group); ok || start.From == driver.FromEnd || t.config.Keep <= 0 {
-		return t, nil
+		return nil
 	}
-	return e.melt(ctx, t, now, nil)
+	return t.melt(ctx, now, nil)
 }
 
 // history returns what became ready and is still there, the newest first: so each is placed before the others at once.
@@ -57,7 +49,8 @@ func (t *topic) position(p driver.Position, now moment) (behind func(*entry) boo
 	case driver.FromEnd:
 		return func(*entry) bool { return false }, nil
 	case driver.FromTime:
-		since := now.of(p.Time)
+		// What is told of a time of a message drifts by some nanoseconds, as the wall clock does.
+		since := now.of(p.Time.Truncate(time.Millisecond))
 		if t.trimmed > 0 && t.trimmedDue >= since {
 			return nil, t.errTrimmed(p.Time.String())
 		}
@@ -96,32 +89,26 @@ func (e *Engine) Reset(ctx context.Context, in, name string, o driver.ResetOptio
 	if err := o.Check(in, name); err != nil {
 		return report, err
 	}
-	now := e.now()
-	t, err := e.lockExisting(in, now)
-	if err != nil {
-		return report, err
-	}
 	var g *group
 	var behind func(*entry) bool
-	possible := func() (err error) {
-		if g, err = t.mustGroup(name); err != nil {
+	err = e.changeWhole(ctx, in, wholeChange{
+		check: func(t *topic, now moment) (err error) {
+			if g, err = t.mustGroup(name); err != nil {
+				return err
+			}
+			if err := g.errConsumers("reset"); err != nil && !o.Force {
+				return err
+			}
+			behind, err = t.position(o.To, now)
 			return err
-		}
-		if err := g.errConsumers("reset"); err != nil && !o.Force {
-			return err
-		}
-		behind, err = t.position(o.To, now)
-		return err
-	}
-	if t, err = e.meltFor(ctx, t, now, possible, nil); err != nil {
-		return report, err
-	}
-	defer func() { e.durable(ctx, t.unlock(now), &err) }()
-	t.alter()
-	for _, en := range t.history() {
-		g.resetOne(en, behind(en), o.DryRun, &report, now)
-	}
-	return report, nil
+		},
+		end: func(t *topic, now moment) {
+			for _, en := range t.history() {
+				g.resetOne(en, behind(en), o.DryRun, &report, now)
+			}
+		},
+	})
+	return report, err
 }
 
 // resetOne delivers a message again that lies behind the position, or skips one before it.
@@ -152,6 +139,5 @@ func (g *group) replay(e *entry, it *item, now moment) {
 		it.more.ending = ending{}
 	}
 	g.stats.Received++
-	g.move(it, ready, now)
-	g.place(it)
+	g.makeReady(it, now)
 }

@@ -28,7 +28,7 @@ func (e *Engine) Restore(ctx context.Context, progress func(topic string, messag
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := e.restoreTopic(n, progress); err != nil {
+		if err := e.restoreTopic(n, true, progress); err != nil {
 			return err
 		}
 	}
@@ -88,25 +88,23 @@ type restorer struct {
 	number   uint32
 	now      moment
 	groups   map[uint32]*group
-	resolved map[*item]uint64
-	begun    map[*item]uint64 // the claim whose handler had begun
 	items    map[*group][]*item
 	settled  []settlement
-	claims   []storedClaim
-	claimed  map[uint64]bool // what they concern
-	read     int             // messages
-	state    storedState     // scratch
-	warm     bool            // nothing more becomes cold
+	claims   map[uint64][]storedClaim // by message
+	read     int                      // messages
+	state    storedState              // scratch
+	warm     bool                     // nothing more becomes cold
 	progress func(string, int)
 }
 
-// storedClaim is a message that was in flight when the process ended.
+// storedClaim says of a message that it was in flight in a group when the process ended.
 type storedClaim struct {
-	group       *group
-	seq, number uint64
+	group  uint32
+	number uint64
 }
 
-func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
+// restoreTopic rebuilds one topic, with its index if that may be there.
+func (e *Engine) restoreTopic(number uint32, indexed bool, progress func(string, int)) error {
 	stored, problem, err := readTopic(e.o.Store, number, e.now())
 	if err != nil {
 		return err
@@ -114,29 +112,25 @@ func (e *Engine) restoreTopic(number uint32, progress func(string, int)) error {
 	if problem != nil {
 		return damaged(fmt.Sprintf("the record of topic number %d is damaged", number), problem)
 	}
-	r := &restorer{number: number, now: e.now(), groups: map[uint32]*group{},
-		resolved: map[*item]uint64{}, begun: map[*item]uint64{}, items: map[*group][]*item{}, claimed: map[uint64]bool{},
-		progress: progress}
+	r := &restorer{number: number, now: e.now(), groups: map[uint32]*group{}, items: map[*group][]*item{},
+		claims: map[uint64][]storedClaim{}, progress: progress}
 	r.open(e, stored)
 	if err := r.readClaims(); err != nil {
 		return err
 	}
-	done, err := r.readIndex()
-	if err == nil && !done {
+	if !indexed {
 		err = r.readMessages()
+	} else if !r.readIndex() {
+		return e.restoreTopic(number, false, progress)
 	}
 	if err != nil {
 		return err
 	}
-	for _, step := range []func() error{r.clearIndex, r.readKnown} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	for _, c := range r.claims {
-		r.loseClaim(c.group, c.seq, c.number)
+	if err := r.readKnown(); err != nil {
+		return err
 	}
 	r.arrange()
+	e.stored.Add(int64(r.t.log.count + r.t.cold.count))
 	e.number = max(e.number, number)
 	e.topics.Store(r.t.name, r.t)
 	r.t.mu.Lock()
@@ -194,27 +188,22 @@ func (r *restorer) readClaims() error {
 			return damaged(fmt.Sprintf("the record of claim %d of topic %q is damaged", number, r.t.name), err)
 		}
 		for i, seq := range c.seqs {
-			r.claims = append(r.claims, storedClaim{r.groups[c.group], seq, number - uint64(i)})
-			r.claimed[seq] = true
+			r.claims[seq] = append(r.claims[seq], storedClaim{c.group, number - uint64(i)})
 		}
 		r.t.note().Delete(key)
 		return nil
 	})
 }
 
-// loseClaim counts a lost lease.
-func (r *restorer) loseClaim(g *group, seq, number uint64) {
-	e := r.t.log.get(seq)
-	if g == nil || e == nil || e.state != fanned {
-		return
+// loseClaims counts the leases of a ready item that were lost when the process ended.
+func (r *restorer) loseClaims(it *item, s *storedItem) {
+	for _, c := range r.claims[it.e.seq] {
+		if c.group == s.group && c.number > s.resolved {
+			it.loseLease(c.number == s.begunClaim)
+			it.g.stats.Redelivered++
+			r.t.touch(it.e)
+		}
 	}
-	it := e.item(g)
-	if it == nil || it.state != ready || r.resolved[it] >= number {
-		return
-	}
-	it.loseLease(r.begun[it] == number)
-	g.stats.Redelivered++
-	r.t.touch(e)
 }
 
 // readKnown reads the ids that are remembered. Those whose time is over are forgotten as always.
@@ -226,7 +215,7 @@ func (r *restorer) readKnown() error {
 			if err := readRecord(value, &k, r.now); err != nil {
 				return damaged(fmt.Sprintf("a remembered id of topic %q is damaged", r.t.name), err)
 			}
-			m.remember(string(key[prefixSize:]), firstMessage{k.message, k.seq}, r.now.read(k.until))
+			m.remember(remembered{string(key[prefixSize:]), k.message, k.seq, r.now.read(k.until)})
 			return nil
 		})
 		if err != nil {

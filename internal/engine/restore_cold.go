@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"errors"
-
-	"github.com/ferrymq/ferry/driver"
-)
+import "github.com/ferrymq/ferry/driver"
 
 // staysCold reports whether a message without a state of its own need not be in memory: it is plain, the windows of all
 // groups are full, and it comes behind all that is cold so far.
@@ -12,24 +8,11 @@ func (r *restorer) staysCold(f *found) bool {
 	t, h := r.t, &f.head
 	if t.e.o.Window == 0 || r.warm || h.state != fanned || h.expires != 0 || f.message == nil ||
 		f.message.Priority != driver.Normal ||
-		f.message.TTL != 0 || r.claimed[f.seq] || !r.wantsCold(h.fan) || !t.cold.ids.covers(f.seq) {
+		f.message.TTL != 0 || r.claims[f.seq] != nil || !t.wantsCold(h.fan) || !t.cold.ids.covers(f.seq) {
 		return false
 	}
 	n := len(t.cold.stretches.vs)
 	return n == 0 || h.fan > t.cold.stretches.vs[n-1].lastPlace
-}
-
-// wantsCold reports whether a message that became ready at a place belongs to a group, and all such groups have enough.
-func (r *restorer) wantsCold(fan uint64) (seen bool) {
-	for _, g := range r.t.groups {
-		if g.since >= fan {
-			continue
-		}
-		if seen = true; !g.wantsCold() {
-			return false
-		}
-	}
-	return seen
 }
 
 // keepCold counts a message that stays in the store only.
@@ -42,21 +25,13 @@ func (r *restorer) keepCold(f *found) {
 	t.cold.ids.add(hash, f.seq)
 }
 
-// hasCold reports whether the chunks describe cold messages. Then all others that they describe are to be in memory.
-func (r *restorer) hasCold() (has bool, err error) {
-	key := appendNumberKey(nil, r.number, kindIndex, coldChunks)
-	err = r.t.e.o.Store.Read([][]byte{key}, func(_ int, value []byte) { has = value != nil })
-	return has, err
-}
-
-// restoreCold takes over what the chunks say about cold messages.
-func (r *restorer) restoreCold(s *storedCold) error {
+// restoreCold takes over what the chunks say about cold messages, if their sums can be right.
+func (r *restorer) restoreCold(s *storedCold) bool {
 	t := r.t
 	if s.tail.count == 0 || s.tail.ids.count > s.tail.count {
-		return damaged("the description of the backlog of topic "+t.name+" is damaged", errors.New("its sums are wrong"))
+		return false
 	}
 	t.cold = *s.tail
-	t.e.stored.Add(int64(s.tail.count))
 	t.stats.Messages += int64(s.tail.count)
 	for _, x := range s.tail.stretches.vs {
 		t.stats.Bytes += x.bytes
@@ -67,5 +42,5 @@ func (r *restorer) restoreCold(s *storedCold) error {
 			g.count[ready] += x.cold
 		}
 	}
-	return nil
+	return true
 }

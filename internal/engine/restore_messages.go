@@ -3,19 +3,8 @@ package engine
 import (
 	"fmt"
 
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/container"
 )
-
-// found is a message as it was read, before it is known whether its state follows.
-type found struct {
-	seq     uint64
-	head    messageHead
-	message *driver.Message // its body is not its own
-	size    int
-	raw     []byte // in place of message, where that cannot be decoded
-	state   []byte // the record of it, in a chunk of the index
-}
 
 // progressEvery is how many messages are read between two reports.
 const progressEvery = 250_000
@@ -41,64 +30,17 @@ func (r *restorer) readMessages() error {
 
 // readBetween reads the messages of a part of the log.
 func (r *restorer) readBetween(from, to []byte) error {
-	var last *found
-	err := r.scan(from, to, func(seq uint64, state bool, _, value []byte) error {
-		if state {
-			return r.readState(&last, seq, value)
-		}
-		if last != nil {
-			r.restore(last, nil)
-		}
-		f := r.t.readFound(seq, value)
-		last = &f
-		if r.read++; r.read%progressEvery == 0 && r.progress != nil {
-			r.progress(r.t.name, r.read)
-		}
-		return nil
-	})
-	if err == nil && last != nil {
-		r.restore(last, nil)
-	}
-	return err
-}
-
-// readState restores the last message with its state.
-func (r *restorer) readState(last **found, seq uint64, value []byte) error {
-	s := &r.state
-	if err := s.read(value, r.now); err != nil {
-		return damaged(fmt.Sprintf("the state of message 0-%d of topic %q is damaged", seq, r.t.name), err)
-	}
-	if *last == nil || (*last).seq != seq {
-		return damaged(fmt.Sprintf("message 0-%d of topic %q has a state, but is not there", seq, r.t.name), nil)
-	}
-	r.restore(*last, s)
-	*last = nil
-	return nil
-}
-
-// readFound reads a message. One that cannot be decoded is kept as it is, and goes to the parse errors when it is
-// claimed.
-func (t *topic) readFound(seq uint64, value []byte) found {
-	f := found{seq: seq}
-	head, env, err := splitMessage(value)
-	if err != nil {
-		f.head, f.raw = messageHead{state: fanned, fan: seq}, append([]byte{}, value...)
-		return f
-	}
-	f.head = head
-	if f.message, err = t.e.decodeMessage(env, t.name); err != nil {
-		f.raw = append([]byte{}, env...)
-		return f
-	}
-	f.size = len(f.message.Body)
-	for k, v := range f.message.Headers {
-		f.size += len(k) + len(v)
-	}
-	return f
+	p := pairing{topic: r.t.name, now: r.now, use: r.restore, wrong: func(record, problem string, cause error) error {
+		return damaged(fmt.Sprintf("%s of topic %q %s", record, r.t.name, problem), cause)
+	}}
+	return p.read(r.t.e.o.Store, from, to)
 }
 
 // restore makes the entry of a message and puts it where it was.
 func (r *restorer) restore(f *found, s *storedState) {
+	if r.read++; r.read%progressEvery == 0 && r.progress != nil {
+		r.progress(r.t.name, r.read)
+	}
 	if s == nil && r.staysCold(f) {
 		r.keepCold(f)
 		return
@@ -125,7 +67,6 @@ func (r *restorer) restore(f *found, s *storedState) {
 		r.keepRaw(e, f)
 	}
 	r.t.log.put(e.seq, e)
-	r.t.e.stored.Add(1)
 	r.place(e, s)
 }
 
@@ -144,10 +85,6 @@ func (t *topic) index(e *entry, f *found) {
 	if m.OwnID {
 		e.flags |= ownID
 	}
-	t.indexID(e)
-}
-
-func (t *topic) indexID(e *entry) {
 	if _, taken := t.ids.Get(e.id); !taken {
 		t.ids.Put(e)
 		e.flags |= indexed
@@ -158,9 +95,12 @@ func (t *topic) indexID(e *entry) {
 func (r *restorer) keepRaw(e *entry, f *found) {
 	raw := f.raw
 	if raw == nil { // it can be decoded by now, but somebody has to look at it
-		rs := []reading{{seq: f.seq}}
-		_ = r.t.readAll(rs) // what cannot be read is shown as empty
-		raw = append([]byte{}, rs[0].raw...)
+		raw = []byte{} // what cannot be read is shown as empty
+		key := appendNumberKey(nil, r.number, kindMessage, f.seq)
+		_ = r.t.e.o.Store.Read([][]byte{key}, func(_ int, value []byte) {
+			_, env, _ := splitMessage(value)
+			raw = append(raw, env...)
+		})
 	}
 	e.more().raw = raw
 }
@@ -212,13 +152,10 @@ func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 		it.cause, it.Tail, it.Place, it.since = s.cause, s.Tail, s.Place, s.since
 		it.failures, it.lost, it.more = s.failures, s.lost, s.more
 		it.set(leaseLost, s.is(leaseLost))
-		r.resolved[it] = s.resolved
-		if s.begunClaim > 0 {
-			r.begun[it] = s.begunClaim
-		}
 	}
 	if g.count[it.state]++; it.state == ready {
 		g.countNormal(it, 1)
+		r.loseClaims(it, s)
 	}
 	switch {
 	case it.state.live():

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -90,18 +91,20 @@ func (q *sequence[T]) first() uint64 {
 	return q.segments[0].number * segmentSize
 }
 
-// after calls visit for each value whose number is higher than at, in order, until it returns false.
-func (q *sequence[T]) after(at uint64, visit func(at uint64, v *T) bool) {
-	at++
-	for i := q.find(at / segmentSize); i < len(q.segments); i++ {
-		s := q.segments[i]
-		from := uint64(0)
-		if s.number == at/segmentSize {
-			from = at % segmentSize
-		}
-		for j := from; j < segmentSize; j++ {
-			if v := s.slots[j]; v != nil && !visit(s.number*segmentSize+j, v) {
-				return
+// after are the values whose numbers are higher than at, in order.
+func (q *sequence[T]) after(at uint64) iter.Seq2[uint64, *T] {
+	return func(yield func(at uint64, v *T) bool) {
+		first := at + 1
+		for i := q.find(first / segmentSize); i < len(q.segments); i++ {
+			s := q.segments[i]
+			from := uint64(0)
+			if s.number == first/segmentSize {
+				from = first % segmentSize
+			}
+			for j := from; j < segmentSize; j++ {
+				if v := s.slots[j]; v != nil && !yield(s.number*segmentSize+j, v) {
+					return
+				}
 			}
 		}
 	}
@@ -110,6 +113,8 @@ func (q *sequence[T]) after(at uint64, visit func(at uint64, v *T) bool) {
 // all returns every value in order. It is for changes that concern a whole topic.
 func (q *sequence[T]) all() []*T {
 	vs := make([]*T, 0, q.count)
-	q.after(0, func(_ uint64, v *T) bool { vs = append(vs, v); return true })
+	for _, v := range q.after(0) {
+		vs = append(vs, v)
+	}
 	return vs
 }

@@ -13,63 +13,41 @@ const settleChunk = 64
 // Settle applies each settlement as one step, in order. A cancelled context changes nothing: there is no wait.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	errs := make([]error, len(ss))
-	if err := s.e.stopped(); err != nil {
-		return fillNil(errs, err)
-	}
 	var last Round
 	var behind refusal.Behind
 	for i := 0; i < len(ss); {
-		if len(ss[i].Emit) > 0 {
-			if errs[i] = behind.Refuse(ss[i].Delivery); errs[i] == nil {
-				var r Round
-				r, errs[i] = s.settleAndEmit(ctx, &ss[i])
-				last = later(last, r)
-				behind.Note(ss[i].Delivery, errs[i])
-			}
-			i++
-			continue
-		}
-		n := 1
+		var r Round
+		n := 0
 		for n < settleChunk && i+n < len(ss) && len(ss[i+n].Emit) == 0 {
 			n++
 		}
-		last = later(last, s.settlePlain(ss[i:i+n], errs[i:i+n], &behind))
+		if n > 0 {
+			r = s.settlePlain(ss[i:i+n], errs[i:i+n], &behind)
+		} else {
+			n = 1
+			r, errs[i] = s.settleAndEmit(ctx, &ss[i], &behind)
+		}
+		if r != nil { // a step that stored nothing has none
+			last = r
+		}
 		i += n
 	}
-	s.confirm(ctx, last, errs)
+	if last != nil { // a power loss may undo the newest: they are delivered again
+		fillNil(errs, s.e.outcome(context.WithoutCancel(ctx), last, false))
+	}
 	return errs
-}
-
-// later returns the round to wait for after another step: that of a step that stored nothing is nil.
-func later(last, r Round) Round {
-	if r == nil {
-		return last
-	}
-	return r
-}
-
-// confirm waits until settlements survive the process. A power loss may undo the newest: they are delivered again.
-func (s *subscription) confirm(ctx context.Context, r Round, errs []error) {
-	if r == nil {
-		return
-	}
-	fillNil(errs, s.e.outcome(context.WithoutCancel(ctx), r, false))
 }
 
 // settlePlain applies settlements without follow-ups under one lock.
 func (s *subscription) settlePlain(ss []driver.Settlement, errs []error, behind *refusal.Behind) Round {
-	now, ok := s.lock()
-	if !ok {
-		fillNil(errs, errClosedAndLost())
-		return nil
-	}
-	for i := range ss {
-		if errs[i] = behind.Refuse(ss[i].Delivery); errs[i] == nil {
-			errs[i] = s.settle(&ss[i], now)
-			behind.Note(ss[i].Delivery, errs[i])
+	return s.each(errs, errClosedAndLost, func(i int, now moment) error {
+		err := behind.Refuse(ss[i].Delivery)
+		if err == nil {
+			err = s.settle(&ss[i], now)
+			behind.Note(ss[i].Delivery, err)
 		}
-	}
-	return s.t.unlock(now)
+		return err
+	})
 }
 
 func errClosedAndLost() error {
@@ -90,7 +68,12 @@ func (s *subscription) settle(o *driver.Settlement, now moment) error {
 }
 
 // settleAndEmit publishes follow-ups and applies the outcome in one step over all topics.
-func (s *subscription) settleAndEmit(ctx context.Context, o *driver.Settlement) (Round, error) {
+func (s *subscription) settleAndEmit(ctx context.Context, o *driver.Settlement, behind *refusal.Behind) (_ Round,
+	err error) {
+	if err := behind.Refuse(o.Delivery); err != nil {
+		return nil, err
+	}
+	defer func() { behind.Note(o.Delivery, err) }()
 	if err := o.Check(s.e.o.Capabilities.MaxBody); err != nil {
 		return nil, err
 	}
@@ -154,16 +137,14 @@ func (s *subscription) apply(c *claim, o *driver.Settlement, now moment) {
 		s.fail(it, o.Failure, now)
 		g.stats.Retried++
 		it.cause = driver.CauseRetry
-		g.retry(it, o, now)
+		// In strict order it stays the head of its key; otherwise it joins the tail, so that messages that fail cannot
+		// starve others.
+		g.dueAfter(it, o.After, !g.strict(it), now)
 	case driver.Release:
 		if !o.Unseen {
 			it.cause = driver.CauseReleased
 		}
-		if o.After > 0 {
-			g.wait(it, now.after(o.After), false, now)
-		} else {
-			g.comeBack(it, now)
-		}
+		g.dueAfter(it, o.After, false, now)
 	}
 }
 
@@ -184,21 +165,6 @@ func (t *topic) final() itemState {
 	return gone
 }
 
-// retry makes it due again. In strict order it stays the head of its key; otherwise it joins the tail, so that
-// messages that fail cannot starve others.
-func (g *group) retry(it *item, o *driver.Settlement, now moment) {
-	toTail := !g.strict(it)
-	if o.After > 0 {
-		g.wait(it, now.after(o.After), toTail, now)
-		return
-	}
-	if toTail {
-		g.queue.Remove(&it.Node)
-		it.Place = g.t.nextPlace()
-	}
-	g.comeBack(it, now)
-}
-
 // fail counts a failed attempt.
 func (s *subscription) fail(it *item, f *driver.Failure, now moment) {
 	it.failures++
@@ -206,11 +172,7 @@ func (s *subscription) fail(it *item, f *driver.Failure, now moment) {
 		return
 	}
 	r := it.record()
-	r.history = driver.AppendFailure(r.history, s.stamped(*f, it, now))
-}
-
-// stamped fills in what the backend knows.
-func (s *subscription) stamped(f driver.Failure, it *item, now moment) driver.Failure {
-	f.At, f.Instance, f.Attempt = now.at.Round(0), s.o.Instance, int(it.failures)
-	return f
+	stamped := *f // with what the backend knows
+	stamped.At, stamped.Instance, stamped.Attempt = now.at.Round(0), s.o.Instance, int(it.failures)
+	r.history = driver.AppendFailure(r.history, stamped)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -40,29 +41,24 @@ func (t *topic) describable() bool {
 
 func (t *topic) snapshot(ctx context.Context, now moment) error {
 	var chunk walk
-	n, chunks := 0, 0
-	first := uint64(0)
-	for _, e := range t.log.all() {
-		if n%chunkSize == 0 {
-			first, chunk = e.seq, writing(chunk.data, now)
+	chunks := 0
+	for es := range slices.Chunk(t.log.all(), chunkSize) {
+		chunk = writing(chunk.data, now)
+		for _, e := range es {
+			asFound(e, now).walk(&chunk)
 		}
-		asFound(e, now).walk(&chunk)
-		n++
-		if n%chunkSize == 0 || n == t.log.count {
-			key := appendNumberKey(nil, t.journal.number, kindIndex, first)
-			if err := t.e.put(ctx, key, chunk.seal()); err != nil {
-				return err
-			}
-			chunks++
+		key := appendNumberKey(nil, t.journal.number, kindIndex, es[0].seq)
+		if err := t.e.put(ctx, key, chunk.seal()); err != nil {
+			return err
 		}
+		chunks++
 	}
 	more, err := t.snapshotCold(ctx, now)
 	if err != nil {
 		return err
 	}
-	behind, w := mark(chunks+more), writing(nil, now)
-	behind.walk(&w)
-	return t.e.put(ctx, appendPrefix(nil, t.journal.number, kindIndex), w.seal())
+	behind := mark(chunks + more)
+	return t.e.put(ctx, appendPrefix(nil, t.journal.number, kindIndex), new(walk).write(&behind, now))
 }
 
 // put stores one record, and waits for it: chunks must not pile up in memory.
@@ -87,9 +83,7 @@ func asFound(e *entry, now moment) *found {
 	if e.is(recorded) {
 		var s storedState
 		s.of(e, now)
-		w := writing(nil, now)
-		s.walk(&w)
-		f.state = w.seal()
+		f.state = new(walk).write(&s, now)
 	}
 	return f
 }

@@ -45,15 +45,14 @@ func (t *topic) snapshotCold(ctx context.Context, now moment) (chunks int, err e
 
 // appendTable appends one table: its number, how many slots are used, and those.
 func (x *coldIDs) appendTable(dst []byte, n int) []byte {
-	if x.used[n] == 0 {
+	t := &x.tables[n]
+	if t.Len() == 0 {
 		return dst
 	}
 	dst = binary.AppendUvarint(dst, uint64(n))
-	dst = binary.AppendUvarint(dst, uint64(x.used[n]))
-	for _, slot := range x.tables[n] {
-		if slot != 0 {
-			dst = binary.LittleEndian.AppendUint64(dst, slot)
-		}
+	dst = binary.AppendUvarint(dst, uint64(t.Len()))
+	for half, at := range t.All() {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(at)<<32|uint64(half))
 	}
 	return dst
 }
@@ -125,9 +124,7 @@ func readCold(number uint64, record []byte, s *storedCold, now moment) error {
 }
 
 func (x *coldIDs) readTables(w *walk) {
-	if x.tables == nil {
-		x.tables, x.used = make([][]uint64, coldTables), make([]int32, coldTables)
-	}
+	x.makeTables()
 	for w.more() {
 		var n, used int
 		count(w, &n, coldTables-1)
@@ -140,7 +137,7 @@ func (x *coldIDs) readTables(w *walk) {
 				w.fail(fmt.Errorf("table %d of the ids has an empty slot", n))
 				return
 			}
-			x.insert(uint64(n), slot)
+			x.insert(&x.tables[n], max(1, uint32(slot)), uint32(slot>>32))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/refusal"
@@ -21,12 +22,42 @@ func (t *topic) contents(picked []*item) []entry {
 	return copies
 }
 
-// reading is one message that is read from the store.
-type reading struct {
+// found is a message as it was read from the store.
+type found struct {
 	seq     uint64
-	message *driver.Message
-	raw     []byte
-	problem error // why raw is no message
+	head    messageHead
+	message *driver.Message // nil if it cannot be decoded; its body is not its own
+	size    int
+	problem error  // why it cannot be decoded
+	raw     []byte // which then is all there is
+	state   []byte // the record of it, in a chunk of the index
+}
+
+var errMissing = errors.New("its record is missing from the store")
+
+// readFound reads a message from its record, which is nil if there is none. What cannot be decoded is ready, and goes
+// to the parse errors when it is claimed.
+func readFound(topic string, seq uint64, value []byte) found {
+	f := found{seq: seq, head: messageHead{state: fanned, fan: seq}}
+	if value == nil {
+		f.raw, f.problem = []byte{}, errMissing
+		return f
+	}
+	head, env, err := splitMessage(value)
+	if err != nil {
+		f.raw, f.problem = append([]byte{}, value...), err
+		return f
+	}
+	f.head = head
+	if f.message, f.problem = decodeMessage(env, topic); f.problem != nil {
+		f.raw = append([]byte{}, env...)
+		return f
+	}
+	f.size = len(f.message.Body)
+	for k, v := range f.message.Headers {
+		f.size += len(k) + len(v)
+	}
+	return f
 }
 
 // shelf copies values that are only lent. Small ones share allocations, as bodies in memory do.
@@ -52,20 +83,27 @@ func (s *shelf) keep(value []byte, left int) []byte {
 }
 
 // readAll reads messages of a topic from the store, without its lock.
-func (t *topic) readAll(rs []reading) error {
-	keys := make([][]byte, len(rs))
-	room := make([]byte, 0, len(rs)*(prefixSize+8))
-	for i := range rs {
+func (t *topic) readAll(seqs []uint64) ([]found, error) {
+	if len(seqs) == 0 {
+		return nil, nil
+	}
+	keys, fs := make([][]byte, len(seqs)), make([]found, len(seqs))
+	room := make([]byte, 0, len(seqs)*(prefixSize+8))
+	for i, seq := range seqs {
 		at := len(room)
-		room = appendNumberKey(room, t.journal.number, kindMessage, rs[i].seq)
+		room = appendNumberKey(room, t.journal.number, kindMessage, seq)
 		keys[i] = room[at:]
 	}
-	var s shelf
-	err := t.e.o.Store.Read(keys, func(i int, value []byte) { t.decodeInto(&rs[i], s.keep(value, len(rs)-i)) })
+	var bodies shelf
+	err := t.e.o.Store.Read(keys, func(i int, value []byte) {
+		if fs[i] = readFound(t.name, seqs[i], value); fs[i].message != nil {
+			fs[i].message.Body = bodies.keep(fs[i].message.Body, len(seqs)-i)
+		}
+	})
 	if err != nil {
-		return t.errUnreadable(err)
+		return nil, t.errUnreadable(err)
 	}
-	return nil
+	return fs, nil
 }
 
 func (t *topic) errUnreadable(err error) error {
@@ -74,22 +112,6 @@ func (t *topic) errUnreadable(err error) error {
 	}
 	return driver.NewError(driver.ErrNotApplied, fmt.Sprintf("messages of topic %q could not be read", t.name),
 		"see to the disk; ferry doctor checks every record", err)
-}
-
-var errMissing = errors.New("its record is missing from the store")
-
-// decodeInto reads a message from a record that is its own.
-func (t *topic) decodeInto(r *reading, own []byte) {
-	r.raw, r.problem = []byte{}, errMissing
-	if own == nil {
-		return
-	}
-	env, err := envelopeOf(own)
-	if r.raw = env; err != nil {
-		r.raw, r.problem = own, err
-		return
-	}
-	r.message, r.problem = t.e.decodeMessage(env, t.name)
 }
 
 // deliverStored builds deliveries once their claims survive the process, so that a message that ends the process was
@@ -105,20 +127,20 @@ func (s *subscription) deliverStored(ctx context.Context, r, safety Round, claim
 			return nil, err
 		}
 	}
-	var rs []reading
+	var seqs []uint64
 	for i := range claims {
 		if claims[i].entry.is(onDisk) {
-			rs = append(rs, reading{seq: claims[i].entry.seq})
+			seqs = append(seqs, claims[i].entry.seq)
 		}
 	}
-	if len(rs) == 0 {
-		return s.deliver(claims, nil, now), nil
-	}
-	if err := s.t.readAll(rs); err != nil {
+	read, err := s.t.readAll(seqs)
+	if err != nil {
 		s.putBack(claims)
 		return nil, err
 	}
-	return s.deliver(claims, rs, now), s.discard(claims, rs)
+	ds := s.deliver(claims, read, now)
+	s.discard(read)
+	return ds, nil
 }
 
 // awaitSafety waits for a round to be synced. When the context ends, or the disk takes so long that leases would
@@ -152,39 +174,31 @@ func (s *subscription) putBack(claims []claim) {
 }
 
 // discard moves what could not be decoded to the parse errors.
-func (s *subscription) discard(claims []claim, rs []reading) error {
-	bad := make(map[uint64]*reading)
-	for i := range rs {
-		if rs[i].problem != nil {
-			bad[rs[i].seq] = &rs[i]
-		}
-	}
-	if len(bad) == 0 {
-		return nil
+func (s *subscription) discard(read []found) {
+	read = slices.DeleteFunc(read, func(f found) bool { return f.problem == nil })
+	if len(read) == 0 {
+		return
 	}
 	now, ok := s.lock()
 	if !ok {
-		return nil
+		return
 	}
-	for i := range claims {
-		it := claims[i].item
-		if it == nil || bad[it.e.seq] == nil {
-			continue
+	for i := range read {
+		if e := s.t.log.get(read[i].seq); e != nil && e.state == fanned && e.is(onDisk) { // else it is so no longer
+			s.t.spoil(e, &read[i], now)
 		}
-		s.t.spoil(it.e, bad[it.e.seq], now)
 	}
 	s.t.unlock(now)
-	return nil
 }
 
 // spoil moves a message that could not be read back to the parse errors, with the bytes that were found.
-func (t *topic) spoil(e *entry, r *reading, now moment) {
+func (t *topic) spoil(e *entry, f *found, now moment) {
 	t.stats.Bytes -= e.size()
 	e.flags &^= onDisk | saved // what was found is stored again, as far as there is something
 	e.delay, e.stored, e.body = 0, 0, nil
-	e.more().raw = r.raw
+	e.more().raw = f.raw
 	t.stats.Bytes += e.size()
-	t.invalidate(e, r.problem, now)
+	t.invalidate(e, f.problem, now)
 }
 
 // overlay replaces the content of a message by what an operator wrote.
@@ -201,9 +215,10 @@ func (e *Engine) warm(t *topic, m *driver.Move, now moment) (*topic, error) {
 	if m.Edit == nil || err != nil || en.state == fanned || !en.is(onDisk) {
 		return t, nil
 	}
-	rs := []reading{{seq: en.seq}}
+	seq := en.seq
 	t.unlock(now)
-	if err := t.readAll(rs); err != nil {
+	read, err := t.readAll([]uint64{seq})
+	if err != nil {
 		return nil, err
 	}
 	t, err = e.lockExisting(m.Topic, now)
@@ -213,16 +228,21 @@ func (e *Engine) warm(t *topic, m *driver.Move, now moment) (*topic, error) {
 	if current, _ := t.find(m.Target); current != en || !en.is(onDisk) {
 		return t, nil
 	}
-	if err := rs[0].problem; err != nil {
+	if err := read[0].problem; err != nil {
 		t.unlock(now)
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("message %s cannot be read from the store",
 			describe(m.Target)),
 			"it is found among the invalid ones when it is due; ferry doctor checks every record", err)
 	}
-	due, expiry, flags := en.due, en.expiry, en.flags
-	en.set(rs[0].message, now)
-	en.published = rs[0].message.PublishedAt.UnixNano()
-	en.due, en.expiry = due, expiry
-	en.flags = en.flags&scheduled | flags&^(onDisk|scheduled)
+	en.recall(read[0].message, now)
 	return t, nil
+}
+
+// recall brings the content of a message that is indexed back into memory. Its body becomes the entry's own.
+func (e *entry) recall(m *driver.Message, now moment) {
+	expiry, flags, body := e.expiry, e.flags, m.Body
+	m.Body = nil
+	e.set(m, now)
+	e.expiry, e.body, e.published = expiry, body, m.PublishedAt.UnixNano()
+	e.flags = e.flags&scheduled | flags&^(onDisk|scheduled)
 }

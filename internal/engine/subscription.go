@@ -47,15 +47,17 @@ func (e *Engine) Subscribe(ctx context.Context, o driver.SubscribeOptions) (_ dr
 
 // join calls use with a group for one more member, which is made with its topic if need be.
 func (e *Engine) join(ctx context.Context, in, name string, o driver.GroupOptions, use func(g *group)) (err error) {
-	if err := e.checkStart(in, o.Start); err != nil {
-		return err
+	if _, ok := e.topics.Load(in); !ok { // it is not made for a group that begins in its history
+		if err := o.Start.CheckKept(in, 0); err != nil {
+			return err
+		}
 	}
 	now := e.now()
 	t, err := e.lock(in, now)
 	if err != nil {
 		return err
 	}
-	if t, err = e.meltForStart(ctx, t, name, o.Start, now); err != nil {
+	if err := t.meltForStart(ctx, name, o.Start, now); err != nil {
 		return err
 	}
 	defer func() { e.durable(ctx, t.unlock(now), &err) }()
@@ -68,28 +70,24 @@ func (e *Engine) join(ctx context.Context, in, name string, o driver.GroupOption
 
 // joined returns the group for one more member with this order, and makes it if needed.
 func (t *topic) joined(name string, o driver.GroupOptions, now moment) (*group, error) {
-	g, ok := t.group(name)
+	i, ok := t.group(name)
 	if !ok {
 		return t.createGroup(name, o, now)
 	}
+	g := t.groups[i]
 	if g.leaving {
 		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q is being deleted", name, t.name),
 			"subscribe when it is gone, or use another group", nil)
 	}
 	if g.orderFixed && g.order != o.Order {
-		return nil, t.errOrder(g, o.Order)
+		return nil, driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has %s order, not %s", name,
+			t.name, g.order, o.Order), "use the same order for all members, or delete the group first", nil)
 	}
 	if !g.orderFixed {
 		g.order, g.orderFixed = o.Order, true
 		t.alter()
 	}
 	return g, nil
-}
-
-func (t *topic) errOrder(g *group, o driver.Order) error {
-	return driver.NewError(driver.ErrConflict, fmt.Sprintf("group %q of topic %q has %s order, not %s", g.name, t.name,
-		g.order, o),
-		"use the same order for all members, or delete the group first", nil)
 }
 
 // lock locks the topic and brings it up to date. It reports false if the topic has ended: then it is not locked.
@@ -111,11 +109,7 @@ func (s *subscription) Close(ctx context.Context) error {
 		return nil
 	}
 	s.leave(now)
-	r := s.t.unlock(now)
-	if r == nil {
-		return nil
-	}
-	return s.e.outcome(ctx, r, false)
+	return s.e.outcome(ctx, s.t.unlock(now), false)
 }
 
 func (s *subscription) leave(now moment) {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ferrymq/ferry/internal/container"
@@ -15,11 +14,12 @@ type thaw struct {
 	t           *topic
 	others      <-chan struct{} // closed when another one is over; nil: there is none
 	first, last uint64
-	id          string   // only a message with this id; empty: any
 	hot         []uint64 // between first and last, in memory when it began
-	most        int      // messages to read; zero: all
 	found       []found
 	bodies      shelf
+
+	use  func(t *topic, es []*entry, now moment) // gets what was read before anybody else; nil: nobody does
+	done func()                                  // is called with the topic locked, when all of it is in memory
 }
 
 // beginThaw prepares reading what is cold between two places of the log. The topic is locked, and the caller runs it
@@ -30,36 +30,25 @@ func (t *topic) beginThaw(first, last uint64) *thaw {
 	}
 	t.cold.loading, t.cold.loaded = make(chan struct{}), last
 	w := &thaw{t: t, first: first, last: last}
-	t.log.after(first-1, func(at uint64, _ *entry) bool {
-		if at <= last {
-			w.hot = append(w.hot, at)
+	for at := range t.log.after(first - 1) {
+		if at > last {
+			break
 		}
-		return at < last
-	})
+		w.hot = append(w.hot, at)
+	}
 	return w
 }
 
-// beginNext prepares reading the first stretch of which the group sees something.
+// beginNext prepares reading the first stretch of which the group sees something. There is one.
 func (g *group) beginNext() *thaw {
-	s := &g.t.cold.stretches.vs[g.firstCold()]
+	s := g.nextCold()
 	return g.t.beginThaw(s.first, s.last)
 }
 
-// run reads the messages once everything before is readable, and puts them where they belong; use, if not nil, gets
-// them before anybody else.
-func (w *thaw) run(ctx context.Context, before Round, use func(t *topic, es []*entry, now moment)) error {
-	return w.load(ctx, before, func(now moment) error {
-		es, err := w.insert(now)
-		if err == nil && use != nil {
-			use(w.t, es, now)
-		}
-		return err
-	})
-}
-
-// load reads the messages, and calls use with the topic locked; or only waits, for whoever reads the store. If the
-// topic has ended meanwhile it does nothing: who locks it again is told why. The context ends only a wait for others.
-func (w *thaw) load(ctx context.Context, before Round, use func(now moment) error) error {
+// run reads the messages once everything before is readable, and puts them where they belong; or only waits, for
+// whoever reads the store. If the topic has ended meanwhile it does nothing: who locks it again is told why. The
+// context ends only a wait for others.
+func (w *thaw) run(ctx context.Context, before Round) error {
 	t := w.t
 	if w.others != nil {
 		select {
@@ -78,23 +67,19 @@ func (w *thaw) load(ctx context.Context, before Round, use func(now moment) erro
 	}
 	now := t.e.now()
 	if err == nil {
-		err = use(now)
+		err = w.insert(now)
 	}
 	t.unlock(now)
 	return err
 }
 
-var errEnough = errors.New("enough was read")
-
 func (w *thaw) read(before Round) error {
 	e, number := w.t.e, w.t.journal.number
-	if before != nil {
-		if err := e.outcome(context.Background(), before, false); err != nil {
-			return err
-		}
+	if err := e.outcome(context.Background(), before, false); err != nil {
+		return err
 	}
 	from, to := appendNumberKey(nil, number, kindMessage, w.first), appendNumberKey(nil, number, kindMessage, w.last+1)
-	if err := e.o.Store.Scan(from, to, w.readRecord); err != nil && !errors.Is(err, errEnough) {
+	if err := e.o.Store.Scan(from, to, w.readRecord); err != nil {
 		return w.t.errUnreadable(err)
 	}
 	return nil
@@ -111,16 +96,10 @@ func (w *thaw) readRecord(key, value []byte) error {
 	if len(w.hot) > 0 && w.hot[0] == seq {
 		return nil
 	}
-	if len(w.found) == w.most && w.most > 0 {
-		return errEnough
-	}
 	if state {
 		return fmt.Errorf("message 0-%d has a state that is not known", seq)
 	}
-	f := w.t.readFound(seq, value)
-	if w.id != "" && (f.message == nil || f.message.ID != w.id) {
-		return nil
-	}
+	f := readFound(w.t.name, seq, value)
 	if f.message != nil {
 		f.message.Body = w.bodies.keep(f.message.Body, w.t.stretchSize()-len(w.found))
 	}
@@ -129,18 +108,25 @@ func (w *thaw) readRecord(key, value []byte) error {
 }
 
 // insert puts what was read where it belongs.
-func (w *thaw) insert(now moment) ([]*entry, error) {
+func (w *thaw) insert(now moment) error {
 	t := w.t
-	i := t.cold.find(w.first)
-	if i < 0 {
-		return nil, nil
+	if i := t.cold.find(w.first); i >= 0 {
+		s := t.cold.stretches.vs[i]
+		if whole := w.first == s.first && w.last == s.last; whole && len(w.found) != s.count {
+			return t.errUnreadable(fmt.Errorf("%d messages lie between 0-%d and 0-%d, but %d should", len(w.found), s.first,
+				s.last, s.count))
+		}
+		w.insertInto(i, now)
 	}
-	s := t.cold.stretches.vs[i]
-	whole := w.first == s.first && w.last == s.last && w.id == ""
-	if whole && len(w.found) != s.count {
-		return nil, t.errUnreadable(fmt.Errorf("%d messages lie between 0-%d and 0-%d, but %d should", len(w.found), s.first,
-			s.last, s.count))
+	if w.done != nil {
+		w.done()
 	}
+	return nil
+}
+
+// insertInto moves what was read out of a stretch.
+func (w *thaw) insertInto(i int, now moment) {
+	t, s := w.t, &w.t.cold.stretches.vs[i]
 	es, bytes := make([]*entry, len(w.found)), int64(0)
 	for n := range w.found {
 		es[n] = t.thawed(&w.found[n], now)
@@ -151,7 +137,7 @@ func (w *thaw) insert(now moment) ([]*entry, error) {
 		bytes = s.bytes
 	}
 	if len(es) == 0 {
-		return nil, nil
+		return
 	}
 	t.takeCold(i, len(es), bytes)
 	for _, g := range t.groups {
@@ -167,7 +153,9 @@ func (w *thaw) insert(now moment) ([]*entry, error) {
 	for _, g := range t.groups {
 		g.release()
 	}
-	return es, nil
+	if w.use != nil {
+		w.use(t, es, now)
+	}
 }
 
 // thawed makes the entry of a message that was read. Its content stays if there is room.
@@ -181,18 +169,15 @@ func (t *topic) thawed(f *found, now moment) *entry {
 		return e
 	}
 	t.cold.ids.remove(t.cold.ids.hash(m.ID), f.seq)
+	t.index(e, f)
 	size := int64(f.size)
 	if t.e.cached.Add(size) > t.e.o.CacheBytes {
 		t.e.cached.Add(-size)
-		t.index(e, f)
 		return e
 	}
-	body := m.Body
-	m.Body, e.contentType = nil, t.e.contentType.Load()
-	e.set(m, now)
-	e.body, e.published = body, m.PublishedAt.UnixNano()
+	e.contentType = t.e.contentType.Load()
+	e.recall(m, now)
 	e.flags |= cached
-	t.indexID(e)
 	return e
 }
 
@@ -204,7 +189,7 @@ func (t *topic) arrive(e *entry, now moment) {
 			continue
 		}
 		it := e.newItem(g)
-		it.state, it.since = ready, g.ready.addAt(e.due)
+		it.state, it.since = ready, g.ready.add(e.due)
 		e.live++
 		g.countNormal(it, 1)
 		g.place(it)

@@ -102,18 +102,15 @@ func (t *topic) nextPlace() uint64 {
 	return t.places
 }
 
-func (t *topic) group(name string) (*group, bool) {
-	i, ok := slices.BinarySearchFunc(t.groups, name, func(g *group, n string) int { return strings.Compare(g.name, n) })
-	if !ok {
-		return nil, false
-	}
-	return t.groups[i], true
+// group returns where a group is, or would be, and whether it is there.
+func (t *topic) group(name string) (int, bool) {
+	return slices.BinarySearchFunc(t.groups, name, func(g *group, n string) int { return strings.Compare(g.name, n) })
 }
 
-// mustGroup is group, but ErrNotFound when there is none.
+// mustGroup is ErrNotFound when there is no such group.
 func (t *topic) mustGroup(name string) (*group, error) {
-	if g, ok := t.group(name); ok {
-		return g, nil
+	if i, ok := t.group(name); ok {
+		return t.groups[i], nil
 	}
 	names := make([]string, 0, len(t.groups))
 	for _, g := range t.groups {
@@ -126,7 +123,7 @@ func (t *topic) addGroup(name string, o driver.Order, fixed bool) *group {
 	t.groupNumbers++
 	g := &group{groupRecord: groupRecord{name: name, order: o, orderFixed: fixed, number: t.groupNumbers, since: t.places}}
 	g.open(t)
-	i, _ := slices.BinarySearchFunc(t.groups, name, func(g *group, n string) int { return strings.Compare(g.name, n) })
+	i, _ := t.group(name)
 	t.groups = slices.Insert(t.groups, i, g)
 	t.alter()
 	return g

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"time"
+
+	"github.com/ferrymq/ferry/driver"
+)
 
 // move changes the state of an item, and all counts with it. Every change of state goes through it.
 func (g *group) move(it *item, to itemState, now moment) {
@@ -59,6 +63,12 @@ func (t *topic) lose(e *entry) {
 	t.unwatchExpiry(e)
 }
 
+// makeReady lets an item be claimed at its place.
+func (g *group) makeReady(it *item, now moment) {
+	g.move(it, ready, now)
+	g.place(it)
+}
+
 // place lets a ready item be claimed when its turn comes, which may be behind what is cold.
 func (g *group) place(it *item) {
 	if until, waits := g.behindCold(it); waits {
@@ -79,8 +89,7 @@ func (g *group) comeBack(it *item, now moment) {
 		g.expire(it, now)
 		return
 	}
-	g.move(it, ready, now)
-	g.place(it)
+	g.makeReady(it, now)
 }
 
 // wait makes an item wait. One that joins the tail when due, and any in relaxed order, lets its followers pass.
@@ -99,14 +108,26 @@ func (g *group) wait(it *item, due tick, toTail bool, now moment) {
 	g.t.waiting.Add(&it.Node, int64(due))
 }
 
+// dueAfter makes an item due when some time has passed, or at once. It joins the tail then, or keeps its place.
+func (g *group) dueAfter(it *item, after time.Duration, toTail bool, now moment) {
+	if after > 0 {
+		g.wait(it, now.after(after), toTail, now)
+		return
+	}
+	if it.Tail = false; toTail {
+		g.queue.Remove(&it.Node)
+		it.Place = g.t.nextPlace()
+	}
+	g.comeBack(it, now)
+}
+
 // becomeDue ends a wait.
 func (g *group) becomeDue(it *item, now moment) {
 	g.stopWaiting(it)
 	if it.Tail {
 		it.Tail, it.Place = false, g.t.nextPlace()
 	}
-	g.move(it, ready, now)
-	g.place(it)
+	g.makeReady(it, now)
 }
 
 // finish ends an item for its group: it is done and kept, or gone.
@@ -171,11 +192,8 @@ func (t *topic) conclude(e *entry, now moment) {
 	t.settled.push(settlement{seq: e.seq, at: now.tick, kept: e.kept})
 }
 
-// keptUntil returns when trim has something to do.
+// keptUntil returns when trim has something to do. Something is kept.
 func (t *topic) keptUntil() tick {
-	if t.settled.empty() {
-		return never
-	}
 	if most := t.config.KeepMost; most > 0 && int64(len(t.settled.vs)) > most {
 		return 0 // overdue
 	}

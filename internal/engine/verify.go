@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/kv"
 )
 
@@ -77,24 +76,27 @@ type verifiedTopic struct {
 	stored *topicRecord
 	counts [invalid + 1]int64
 	groups map[uint32]*[done + 1]int64
-
-	seq     uint64 // of the message before
-	last    storedState
-	bad     error // why it cannot be decoded
-	pending bool  // its state may follow
+	pairs  pairing
+	plain  storedState // scratch
 }
 
 // topic returns an error only when the context ends.
 func (v *verifier) topic(ctx context.Context, number uint32) error {
 	t := &verifiedTopic{verifier: v, number: number, groups: map[uint32]*[done + 1]int64{}}
 	v.tally.Topics++
-	if err := t.readTopic(); err != nil {
+	stored, problem, err := readTopic(t.s, number, moment{})
+	if err := cmp.Or(err, problem); err != nil {
 		t.wrong("its record is damaged: %v", err)
 		return nil
 	}
+	t.stored = stored
+	for _, g := range stored.groups {
+		t.groups[g.number] = new([done + 1]int64)
+	}
+	t.pairs = pairing{topic: t.stored.name, use: t.message, wrong: t.damaged}
 	from, to := rangeOfTopic(number)
 	n := 0
-	err := v.s.Scan(from, to, func(key, value []byte) error {
+	err = v.s.Scan(from, to, func(key, value []byte) error {
 		v.tally.Records++
 		v.tally.Bytes += int64(len(key) + len(value))
 		t.record(key, value)
@@ -110,7 +112,7 @@ func (v *verifier) topic(ctx context.Context, number uint32) error {
 		t.wrong("its records cannot be read: %v", err) // their sum would say nothing
 		return nil
 	}
-	t.count()
+	t.pairs.pass(nil)
 	t.balance()
 	return nil
 }
@@ -123,18 +125,6 @@ func (t *verifiedTopic) wrong(format string, args ...any) {
 	t.problem(name + ": " + fmt.Sprintf(format, args...))
 }
 
-func (t *verifiedTopic) readTopic() error {
-	stored, problem, err := readTopic(t.s, t.number, moment{})
-	if err := cmp.Or(err, problem); err != nil {
-		return err
-	}
-	t.stored = stored
-	for _, g := range stored.groups {
-		t.groups[g.number] = new([done + 1]int64)
-	}
-	return nil
-}
-
 func (t *verifiedTopic) record(key, value []byte) {
 	if len(key) < prefixSize || binary.BigEndian.Uint32(key) != t.number {
 		t.wrong("key %x is not one of this program", key)
@@ -143,11 +133,12 @@ func (t *verifiedTopic) record(key, value []byte) {
 	var err error
 	switch kind := key[prefixSize-1]; kind {
 	case kindMessage:
-		t.message(key, value)
+		err = t.pairs.record(key, value)
 	case kindClaim:
 		err = readRecord(value, &claimRecord{}, moment{})
 	case kindIndex:
-		err = verifyIndex(key, value)
+		x := indexReader{cold: storedCold{tail: &coldTail{}}, use: func(*found, *storedState) {}}
+		err = x.read(key, value)
 	case kindStretch:
 		first, _, _ := numberOf(key)
 		err = readRecord(value, &storedStretch{stretch: stretch{first: first}}, moment{})
@@ -162,64 +153,18 @@ func (t *verifiedTopic) record(key, value []byte) {
 	}
 }
 
-func verifyIndex(key, value []byte) error {
-	if len(key) == prefixSize {
-		return readRecord(value, new(mark), moment{})
-	}
-	if number, _, _ := numberOf(key); number >= coldChunks {
-		return readCold(number, value, &storedCold{tail: &coldTail{}}, moment{})
-	}
-	return readChunk(value, moment{}, func(*found, *storedState) {})
-}
-
-func (t *verifiedTopic) message(key, value []byte) {
-	seq, state, ok := numberOf(key)
-	switch {
-	case !ok:
-		t.wrong("key %x is not one of this program", key)
-		return
-	case state:
-		t.state(seq, value)
-		return
-	}
-	t.count()
+// message counts a message where its state, or without one its head, says that it is.
+func (t *verifiedTopic) message(f *found, s *storedState) {
 	t.tally.Messages++
-	t.seq, t.pending = seq, true
-	head, env, err := splitMessage(value)
-	if err == nil {
-		_, err = envelope.Decode(env)
-	} else {
-		head = messageHead{state: fanned, fan: seq} // as restoring it does
+	if f.seq < t.stored.head || f.seq > t.stored.seq {
+		t.wrong("message 0-%d lies outside of the log, which goes from %d to %d", f.seq, t.stored.head, t.stored.seq)
 	}
-	t.bad = err
-	t.last.unchanged(head, t.stored.groups)
-	if seq < t.stored.head || seq > t.stored.seq {
-		t.wrong("message 0-%d lies outside of the log, which goes from %d to %d", seq, t.stored.head, t.stored.seq)
+	if s == nil {
+		s = &t.plain
+		s.unchanged(f.head, t.stored.groups)
 	}
-}
-
-func (t *verifiedTopic) state(seq uint64, value []byte) {
-	var s storedState
-	switch err := s.read(value, moment{}); {
-	case err != nil:
-		t.wrong("the state of message 0-%d is damaged: %v", seq, err)
-	case !t.pending || seq != t.seq:
-		t.wrong("message 0-%d has a state, but is not there", seq)
-	default:
-		t.last = s
-		t.count()
-	}
-}
-
-// count counts the last message where its state, or without one its head, says that it is.
-func (t *verifiedTopic) count() {
-	if !t.pending {
-		return
-	}
-	t.pending = false
-	s := &t.last
-	if t.bad != nil && s.state != invalid { // those among the parse errors are known
-		t.wrong("message 0-%d cannot be decoded, and goes to the parse errors when it is claimed: %v", t.seq, t.bad)
+	if f.problem != nil && s.state != invalid { // those among the parse errors are known
+		t.wrong("message 0-%d cannot be decoded, and goes to the parse errors when it is claimed: %v", f.seq, f.problem)
 	}
 	t.counts[s.state]++
 	for i := range s.items {
@@ -227,6 +172,15 @@ func (t *verifiedTopic) count() {
 			c[s.items[i].state]++
 		}
 	}
+}
+
+// damaged is told what is wrong with a message or its state. What lies behind it is looked at, too.
+func (t *verifiedTopic) damaged(record, problem string, cause error) error {
+	if cause != nil {
+		problem = fmt.Sprintf("%s: %v", problem, cause)
+	}
+	t.wrong("%s %s", record, problem)
+	return nil
 }
 
 // balance compares the sums with the counters of the topic.

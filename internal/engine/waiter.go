@@ -6,12 +6,11 @@ import "slices"
 type waiter struct {
 	s          *subscription
 	woken      chan struct{}
-	prev, next *waiter
-	queued     bool
+	prev, next *waiter // in a ring from and to the one that stands for the group, the longest waiting first; or nil
 }
 
-// waiterList holds the waiters of a group, the longest waiting first.
-type waiterList struct{ head, tail *waiter }
+// awaited reports whether somebody waits.
+func (g *group) awaited() bool { return g.waiters.next != &g.waiters }
 
 // queueUp makes the caller of Receive wait. Before unlocking nobody can miss it.
 func (s *subscription) queueUp() *waiter {
@@ -19,31 +18,16 @@ func (s *subscription) queueUp() *waiter {
 	if s.spare = nil; w == nil {
 		w = &waiter{s: s, woken: make(chan struct{}, 1)}
 	}
-	l := &s.g.waiters
-	w.queued, w.prev = true, l.tail
-	if l.tail != nil {
-		l.tail.next = w
-	} else {
-		l.head = w
-	}
-	l.tail = w
+	end := &s.g.waiters
+	w.prev, w.next = end.prev, end
+	w.prev.next, end.prev = w, w
 	s.waiters = append(s.waiters, w)
 	return w
 }
 
 func (w *waiter) dequeue() {
-	l := &w.s.g.waiters
-	if w.prev != nil {
-		w.prev.next = w.next
-	} else {
-		l.head = w.next
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	} else {
-		l.tail = w.prev
-	}
-	w.prev, w.next, w.queued = nil, nil, false
+	w.prev.next, w.next.prev = w.next, w.prev
+	w.prev, w.next = nil, nil
 	w.s.waiters = slices.DeleteFunc(w.s.waiters, func(o *waiter) bool { return o == w })
 }
 
@@ -64,19 +48,12 @@ func (g *group) wakeNow(n int) {
 	if g.paused || g.t.paused {
 		return
 	}
-	for w := g.waiters.head; w != nil && n > 0; {
+	for w := g.waiters.next; w != &g.waiters && n > 0; {
 		next := w.next
 		if !w.s.full() {
 			w.wake()
 			n--
 		}
 		w = next
-	}
-}
-
-// wakeAll wakes every waiting call of the group, after a pause.
-func (g *group) wakeAll() {
-	for g.waiters.head != nil {
-		g.waiters.head.wake()
 	}
 }

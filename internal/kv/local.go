@@ -32,11 +32,9 @@ type LocalOptions struct {
 	Stopped func() error
 }
 
-// Saving is a step that is being stored.
-type Saving interface {
-	// Wait returns when the step survives the process and, with synced, a power loss; otherwise an error of the seam.
-	Wait(ctx context.Context, synced bool) error
-}
+// Saving waits for a step that is being stored. It returns when the step survives the process and, with synced, a power
+// loss; otherwise an error of the seam.
+type Saving func(ctx context.Context, synced bool) error
 
 // NewLocal returns an empty Local.
 func NewLocal(o LocalOptions) *Local {
@@ -97,7 +95,7 @@ func (l *Local) read(ctx context.Context, bucket string, look func(b *Bucket, no
 	if err != nil || newest == nil {
 		return err
 	}
-	if err = newest.Wait(ctx, l.o.Levels.Durability >= driver.Synced); err != nil {
+	if err = newest(ctx, l.o.Levels.Durability >= driver.Synced); err != nil {
 		return cmp.Or(l.closed(), ctx.Err(), err)
 	}
 	return nil
@@ -145,7 +143,7 @@ func (l *Local) Apply(ctx context.Context, bucket string, o driver.KVOptions, ws
 	}
 	var err error
 	if saving != nil {
-		err = saving.Wait(ctx, level >= driver.Synced)
+		err = saving(ctx, level >= driver.Synced)
 	}
 	for i := range results {
 		// nor may what was found be stored

@@ -54,7 +54,7 @@ func TestNothingIsToldBeforeItIsStored(t *testing.T) {
 func toldWhenStored(t *testing.T, name string, call func(l *Local) error, failure error) {
 	s := &slowStore{ended: make(chan struct{})}
 	stopped := false
-	l := NewLocal(LocalOptions{Save: func([]Record, bool) Saving { return s }, Stopped: func() error {
+	l := NewLocal(LocalOptions{Save: func([]Record, bool) Saving { return s.Wait }, Stopped: func() error {
 		if stopped {
 			return driver.NewError(driver.ErrClosed, "the store stopped", "open it again", failure)
 		}
@@ -88,7 +88,7 @@ func toldWhenStored(t *testing.T, name string, call func(l *Local) error, failur
 // Who reads while a value is being stored, and gives up, is told that.
 func TestReaderGivesUp(t *testing.T) {
 	s := &slowStore{ended: make(chan struct{})}
-	l := NewLocal(LocalOptions{Save: func([]Record, bool) Saving { return s }})
+	l := NewLocal(LocalOptions{Save: func([]Record, bool) Saving { return s.Wait }})
 	defer l.Close()
 	ended, end := context.WithCancel(t.Context())
 	end()

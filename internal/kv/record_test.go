@@ -118,7 +118,7 @@ func TestStoreForgets(t *testing.T) {
 					stored[string(r.Key)] = true
 				}
 			}
-			return savedAlready{}
+			return func(context.Context, bool) error { return nil }
 		}})
 		defer l.Close()
 		for i := range 500 {
@@ -134,7 +134,3 @@ func TestStoreForgets(t *testing.T) {
 		}
 	})
 }
-
-type savedAlready struct{}
-
-func (savedAlready) Wait(context.Context, bool) error { return nil }

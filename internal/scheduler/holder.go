@@ -5,7 +5,7 @@ import "iter"
 // Holder is who claims items: a member of a group. Its leases all last equally long, so that the one that was begun or
 // renewed first ends first.
 type Holder[T any] struct {
-	steps  [Lanes]uint64
+	steps  [Lanes]uint64 // how far one claim moves each lane
 	strict bool
 	items  list[T]
 	count  int
@@ -14,7 +14,11 @@ type Holder[T any] struct {
 // NewHolder returns a holder that claims from lanes by weight, or always from the most urgent one that has something.
 // Every weight is at least 1.
 func NewHolder[T any](weights [Lanes]int, strictPriority bool) Holder[T] {
-	return Holder[T]{steps: stepsOf(weights), strict: strictPriority}
+	h := Holder[T]{strict: strictPriority}
+	for lane, w := range weights {
+		h.steps[lane] = strideScale / uint64(w)
+	}
+	return h
 }
 
 // Len is how many items it has.
@@ -29,17 +33,7 @@ func (h *Holder[T]) First() *T {
 }
 
 // All are the items it has, in the order in which their leases end. Who is given one may end its lease.
-func (h *Holder[T]) All() iter.Seq[*T] {
-	return func(yield func(*T) bool) {
-		for n := h.items.head; n != nil; {
-			next := n.links[inLane].next
-			if !yield(n.item()) {
-				return
-			}
-			n = next
-		}
-	}
-}
+func (h *Holder[T]) All() iter.Seq[*T] { return from(h.items.head, inLane) }
 
 // Renew makes a lease the one that ends last.
 func (h *Holder[T]) Renew(n *Node[T]) {

@@ -1,6 +1,10 @@
 package scheduler
 
-import "github.com/ferrymq/ferry/internal/container"
+import (
+	"iter"
+
+	"github.com/ferrymq/ferry/internal/container"
+)
 
 // Lanes is how many lanes there are; the last one is the most urgent.
 const Lanes = 4
@@ -88,4 +92,17 @@ func (l *list[T]) remove(in int, n *Node[T]) {
 		l.tail = prev
 	}
 	n.links[in] = links[T]{}
+}
+
+// from are the items of a list from n on. Who is given one may take it out of the list.
+func from[T any](n *Node[T], in int) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for x := n; x != nil; {
+			next := x.links[in].next
+			if !yield(x.item()) {
+				return
+			}
+			x = next
+		}
+	}
 }

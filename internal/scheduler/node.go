@@ -61,17 +61,4 @@ func (n *Node[T]) Chained() bool { return n.chain != nil }
 func (n *Node[T]) Waits() bool { return n.index != 0 && n.state != returned }
 
 // Followers are the items of its key behind this one, in order. Who is given one may change its state.
-func (n *Node[T]) Followers() iter.Seq[*T] {
-	return func(yield func(*T) bool) { walk(n.links[inChain].next, yield) }
-}
-
-// walk visits the items of a chain from x on.
-func walk[T any](x *Node[T], yield func(*T) bool) {
-	for x != nil {
-		next := x.links[inChain].next // x may leave its chain
-		if !yield(x.item()) {
-			return
-		}
-		x = next
-	}
-}
+func (n *Node[T]) Followers() iter.Seq[*T] { return from(n.links[inChain].next, inChain) }

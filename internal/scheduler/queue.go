@@ -49,11 +49,11 @@ func (q *Queue[T]) Head(key string) *T {
 
 // Members are the items that keep a place in a key, in their order.
 func (q *Queue[T]) Members(key string) iter.Seq[*T] {
-	return func(yield func(*T) bool) {
-		if c, ok := q.chains.Get(key); ok {
-			walk(c.head, yield)
-		}
+	c, ok := q.chains.Get(key)
+	if !ok {
+		return from[T](nil, inChain)
 	}
+	return from(c.head, inChain)
 }
 
 // Ready lets an item be claimed when its turn comes, at its place of a lane. The item is not held.

@@ -17,11 +17,3 @@ func (s *stride) charge(lane uint8, claims int, steps *[Lanes]uint64) {
 	s.now = s.pass[lane]
 	s.pass[lane] += uint64(claims) * steps[lane]
 }
-
-// stepsOf returns how far one claim moves each lane.
-func stepsOf(weights [Lanes]int) (steps [Lanes]uint64) {
-	for lane, w := range weights {
-		steps[lane] = strideScale / uint64(w)
-	}
-	return steps
-}
