@@ -35,13 +35,13 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 	default:
 		return true, reply.ErrShape("ack")
 	}
-	s.t.shards[shard].moved.Add(int64(len(run)))
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.t.Parts[shard].moved.Add(int64(len(run)))
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	for _, i := range run {
 		t := ss[i].Delivery.Token.(*token)
 		if t.key != "" && with == nil { // the next of its key may go
-			s.gate.Refilled()
+			s.Gate.Refilled()
 		}
 		s.drop(t)
 	}
@@ -52,8 +52,8 @@ func (s *subscription) ackAll(ctx context.Context, ss []driver.Settlement, run [
 func (s *subscription) depart(request string, shard int, ss []driver.Settlement, run []int) (args []any,
 	with *attachedClaim) {
 	tokens := make([]*token, 0, len(run))
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	defer func() {
 		for _, t := range tokens {
 			t.leaving = false

@@ -17,10 +17,8 @@ func (d *Driver) Audit(ctx context.Context, name string, fix bool) (driver.Audit
 	if err != nil {
 		return report, err
 	}
-	for _, s := range t.shards {
-		if err := s.audit(ctx, fix, &report); err != nil {
-			return report, err
-		}
+	if err := t.Each(func(s *shard) error { return s.audit(ctx, fix, &report) }); err != nil {
+		return report, err
 	}
 	report.Stats, err = d.Stats(ctx, name)
 	for _, text := range report.Stats.Unbalanced() {
@@ -75,13 +73,7 @@ func (s *shard) audit(ctx context.Context, fix bool, report *driver.AuditReport)
 }
 
 func (s *shard) repair(ctx context.Context, f defect) (bool, error) {
-	reply, err := s.overAll(ctx, &s.d.scripts.repair, func(g *groups) []any {
-		o := "0"
-		if f.Group != "" {
-			o = offsetText(g, f.Group)
-		}
-		return []any{o, f.what, f.first, f.second}
-	})
+	reply, err := s.overAll(ctx, &s.d.scripts.repair, nil, f.Group, f.what, f.first, f.second)
 	return reply.Text(0) != "", err // "sound" means that another repair, or time, has mended it
 }
 
@@ -100,17 +92,12 @@ func rank(f defect) int {
 
 // recount mends the counters that follow from what is there.
 func (s *shard) recount(ctx context.Context) error {
-	for _, name := range s.groups().names {
-		if _, err := s.repair(ctx, defect{Problem: driver.Problem{Group: name}, what: "counts"}); err != nil {
-			return err
-		}
-	}
 	c, err := s.look(ctx)
 	if err != nil {
 		return err
 	}
 	for _, f := range c.defects {
-		if f.what == "total" {
+		if f.what == "counts" || f.what == "total" {
 			if _, err := s.repair(ctx, f); err != nil {
 				return err
 			}

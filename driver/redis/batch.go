@@ -1,10 +1,10 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,8 +53,8 @@ func (b *batch) claim(ctx context.Context, j *attachedClaim) (err error) {
 	}
 	switch reply.Text(0) {
 	case "stale":
-		return driver.NewError(driver.ErrClosed, fmt.Sprintf("topic %q or group %q was deleted", s.o.Topic, s.o.Group),
-			"subscribe again", nil)
+		return driver.NewError(driver.ErrClosed,
+			fmt.Sprintf("topic %q or group %q was deleted", s.Options.Topic, s.Options.Group), "subscribe again", nil)
 	case "ok":
 		return b.read(ctx, reply)
 	}
@@ -69,7 +69,7 @@ func (b *batch) read(ctx context.Context, reply redisconn.Reply) error {
 	}
 	b.at = time.UnixMilli(ms)
 	b.s.d.clock.saw(ms)
-	sh := b.s.t.shards[b.shard]
+	sh := b.s.t.Parts[b.shard]
 	if next, err := strconv.ParseInt(reply.Text(2), 10, 64); err == nil {
 		b.s.d.scheduler.dueAt(sh, next)
 	}
@@ -86,42 +86,29 @@ func (b *batch) read(ctx context.Context, reply redisconn.Reply) error {
 			return reply.ErrShape("claim")
 		}
 	}
-	b.lease = &batchLease{instance: b.s.o.Instance, order: make([]*token, 0, len(items))}
+	b.lease = &batchLease{instance: b.s.Options.Instance, order: make([]*token, 0, len(items))}
 	b.tokens, b.made, b.ds = make([]token, len(items)), make([]driver.Delivery, len(items)),
 		make([]*driver.Delivery, 0, len(items))
-	states, bodies, edited := reply.Texts(4), reply.Texts(5), reply.Texts(6)
+	states, bodies, edited := reply.List(4), reply.List(5), reply.List(6)
 	if len(bodies) == 0 { // there are too many for the script
 		if bodies, err = sh.bodies(ctx, items); err != nil {
 			return err
 		}
 	}
 	for i, it := range items {
-		body := at(bodies, i)
-		size := len(body)
-		if e := at(edited, i); e != "" {
-			body = e
-		}
-		if err := b.add(ctx, it, body, size, at(states, i)); err != nil {
+		body := bodies.Text(i)
+		if err := b.add(ctx, it, cmp.Or(edited.Text(i), body), len(body), states.Text(i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keep notes that the deliveries are held.
-func (b *batch) keep() {
-	b.s.mu.Lock()
-	defer b.s.mu.Unlock()
-	for _, d := range b.ds {
-		b.s.held[d.Token.(*token)] = true
-	}
-}
-
 // late reports whether the answer came so late that the claim must be asked for again: its lease is half over, or
 // something in it has expired meanwhile.
 func (b *batch) late() bool {
 	now := time.Now()
-	if now.Sub(b.before) > b.s.o.Lease/2 {
+	if now.Sub(b.before) > b.s.Options.Lease/2 {
 		return true
 	}
 	for _, d := range b.ds {
@@ -132,43 +119,17 @@ func (b *batch) late() bool {
 	return false
 }
 
-func at(list []string, i int) string {
-	if i < len(list) {
-		return list[i]
-	}
-	return ""
-}
-
 // bodies fetches envelopes without a script.
-func (s *shard) bodies(ctx context.Context, items []item) ([]string, error) {
-	seqs := make([]string, len(items))
+func (s *shard) bodies(ctx context.Context, items []item) (redisconn.Reply, error) {
+	words := make([]any, 0, 2+len(items))
+	words = append(words, "hmget", s.keys[keyBodies])
 	for i := range items {
-		seqs[i] = items[i].seq
-	}
-	return s.fields(ctx, s.keys[keyBodies], seqs)
-}
-
-// fields returns fields of a hash, "" for those that are not there.
-func (s *shard) fields(ctx context.Context, key string, names []string) ([]string, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	words := make([]any, 0, 2+len(names))
-	words = append(words, "hmget", key)
-	for i := range names {
-		words = append(words, &names[i])
+		words = append(words, &items[i].seq)
 	}
 	cmd := goredis.NewSliceCmd(ctx, words...)
 	_ = s.d.client.Process(ctx, cmd) // the command keeps its error
 	list, err := cmd.Result()
-	if err != nil {
-		return nil, redisconn.Classify(err)
-	}
-	out := make([]string, len(list))
-	for i, v := range list {
-		out[i], _ = v.(string)
-	}
-	return out, nil
+	return list, redisconn.Classify(err)
 }
 
 // add makes one delivery, or moves what cannot be decoded to the parse errors.
@@ -176,10 +137,10 @@ func (b *batch) add(ctx context.Context, it item, body string, size int, known s
 	s, n := b.s, len(b.ds)
 	t := &b.tokens[n]
 	*t = token{s: s, shard: b.shard, first: b.token, seq: it.seq, lease: b.token, claimed: b.before,
-		until: b.before.Add(s.o.Lease)}
+		until: b.before.Add(s.Options.Lease)}
 	m, err := envelope.Decode(redisconn.Bytes(body))
 	if err == nil {
-		m.Topic, m.PublishedAt = s.o.Topic, it.published
+		m.Topic, m.PublishedAt = s.Options.Topic, it.published
 		err = m.ValidateStored()
 	}
 	if err != nil {
@@ -188,7 +149,7 @@ func (b *batch) add(ctx context.Context, it item, body string, size int, known s
 	}
 	seq, _ := strconv.ParseUint(it.seq, 10, 64)
 	d := &b.made[n]
-	*d = driver.Delivery{Message: m, Group: s.o.Group, Ref: s.t.shards[b.shard].ref(seq), Attempt: 1, Deliveries: 1,
+	*d = driver.Delivery{Message: m, Group: s.Options.Group, Ref: s.t.Parts[b.shard].ref(seq), Attempt: 1, Deliveries: 1,
 		ClaimedAt: b.at, LeaseUntil: t.until, Token: t}
 	if st, ok := parseState(known); ok {
 		d.Attempt, d.Deliveries, d.Cause = st.failed+1, st.lost+1, st.cause
@@ -201,24 +162,16 @@ func (b *batch) add(ctx context.Context, it item, body string, size int, known s
 
 // invalidate moves a message that was just claimed to the parse errors of its topic.
 func (s *subscription) invalidate(ctx context.Context, t *token, problem error) error {
-	sh := s.t.shards[t.shard]
-	_, err := sh.overAll(ctx, &s.d.scripts.invalid, func(g *groups) []any {
-		o, _ := g.offset(s.o.Group)
-		return []any{o, t.lease, t.seq, problem.Error()}
-	})
+	sh := s.t.Parts[t.shard]
+	_, err := sh.overAll(ctx, &s.d.scripts.invalid, nil, s.Options.Group, t.lease, t.seq, problem.Error())
 	return err
 }
 
 // claimArgs are what lua/claiming.lua reads.
 func (s *subscription) claimArgs(a claimRequest) []any {
-	return []any{s.t.shards[a.shard].of, a.token, a.most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
-		s.steps[0], s.steps[1], s.steps[2], s.steps[3], inlineMost}
+	o := &s.Options
+	return []any{s.t.Parts[a.shard].of, a.token, a.most, o.Lease.Milliseconds(), o.MaxRun, o.Instance,
+		s.Steps[0], s.Steps[1], s.Steps[2], s.Steps[3], inlineMost}
 }
 
 func isNil(err error) bool { return errors.Is(err, goredis.Nil) }
-
-func sortedNames(names []string) []string {
-	names = slices.Clone(names)
-	slices.Sort(names)
-	return names
-}

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/drivertest"
 	"github.com/ferrymq/ferry/internal/redistest"
@@ -286,4 +288,44 @@ func (l *load) scripts() (calls float64) {
 		}
 	}
 	return calls
+}
+
+// BenchmarkCallers publishes one message at a time from some callers, through a broker, which gathers them. It reports
+// how many messages a script carries, and the processor time of the server for each.
+func BenchmarkCallers(b *testing.B) {
+	for _, callers := range []int{1, 10, 50, 100, 256} {
+		b.Run(strconv.Itoa(callers), func(b *testing.B) { newLoad(b).callers(callers) })
+	}
+}
+
+func (l *load) callers(n int) {
+	ctx := context.Background()
+	broker, err := ferry.New(open(l, l.server.URL(), "bench"), ferry.Options{})
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer func() { _ = broker.Close(ctx) }()
+	var turn atomic.Int64
+	publish := func(int) bool {
+		i := turn.Add(1)
+		if i > int64(l.N) {
+			return false
+		}
+		m := &ferry.Message{Topic: "load", Body: l.bodies[int(i)%len(l.bodies)]}
+		if _, err := broker.Publish(ctx, m); err != nil {
+			l.Error(err)
+		}
+		return true
+	}
+	before, used := l.scripts(), clientTime()
+	l.ReportAllocs()
+	l.phase("publish", l.N, func() { workers(n, publish) })
+	l.ReportMetric((clientTime()-used)/float64(l.N), "client-us")
+	l.ReportMetric(float64(l.N)/(l.scripts()-before), "messages/script")
+}
+
+func clientTime() float64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3
 }

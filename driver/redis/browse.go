@@ -21,21 +21,14 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 		replies := make([]redisconn.Reply, len(shards))
 		for i, s := range shards {
 			var err error
-			replies[i], err = s.overAll(ctx, &d.scripts.browse, func(g *groups) []any {
-				return []any{offsetText(g, q.Group), redisshell.LetterOf(q.State), after[i], most, scan}
-			})
-			switch {
-			case err != nil:
+			replies[i], err = s.consult(ctx, &d.scripts.browse, q.Group, redisshell.LetterOf(q.State), after[i], most, scan)
+			if err != nil {
 				return nil, err
-			case replies[i] == nil:
-				return nil, d.gone(t)
-			case replies[i].Text(0) == "missing":
-				return nil, t.noGroup(q.Group, s.groups().names)
 			}
 		}
 		return replies, nil
 	}
-	b := redisshell.Browser[*shard]{Parts: t.shards, Look: look, Entry: (*shard).entry}
+	b := redisshell.Browser[*shard]{Parts: t.Parts, Look: look, Entry: (*shard).entry}
 	return b.Page(ctx, q, d.caps)
 }
 
@@ -46,5 +39,5 @@ func (s *shard) entry(v redisconn.Reply) driver.Entry {
 	if err != nil {
 		m = nil
 	}
-	return redisshell.EntryOf(v, s.topic, s.ref(uint64(v.Number(1))), m, func() []byte { return content })
+	return redisshell.EntryOf(v, s.t.Name, s.ref(uint64(v.Number(1))), m, func() []byte { return content })
 }

@@ -43,7 +43,7 @@ type resident struct {
 // look reads a shard and lists what is wrong with it.
 func (s *shard) look(ctx context.Context) (*census, error) {
 	c := &census{s: s, messages: map[string]*resident{}, due: map[string]bool{}}
-	if _, err := s.stats(ctx); err != nil { // so that the groups are known
+	if _, err := s.overAll(ctx, &s.d.scripts.stats, nil); err != nil { // so that the groups are known
 		return nil, err
 	}
 	if err := c.readTopic(ctx); err != nil {
@@ -89,7 +89,7 @@ func (c *census) readTopic(ctx context.Context) error {
 func (c *census) hashes(ctx context.Context, keys []string, into map[int]*map[string]string) error {
 	for key, hash := range into {
 		*hash = map[string]string{}
-		if err := c.scan(ctx, keys[key], func(field, value string) { (*hash)[field] = value }); err != nil {
+		if err := c.each(ctx, keys[key], func(field, value string) { (*hash)[field] = value }); err != nil {
 			return err
 		}
 		delete(*hash, paddingID)
@@ -97,34 +97,44 @@ func (c *census) hashes(ctx context.Context, keys []string, into map[int]*map[st
 	return nil
 }
 
-// members reads sorted sets.
+// members reads sets.
 func (c *census) members(ctx context.Context, keys []string, into map[int]map[string]bool) error {
 	for key, set := range into {
-		members, err := c.s.d.client.ZRange(ctx, keys[key], 0, -1).Result()
-		if err != nil {
-			return redisconn.Classify(err)
-		}
-		for _, m := range members {
-			set[m] = true
+		if err := c.each(ctx, keys[key], func(member, _ string) { set[member] = true }); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// scan goes through a hash in small steps.
-func (c *census) scan(ctx context.Context, key string, each func(field, value string)) error {
-	for cursor := uint64(0); ; {
-		list, next, err := c.s.d.client.HScan(ctx, key, cursor, "", 200).Result()
-		if err != nil {
-			return redisconn.Classify(err)
+// each goes through what is in a key: fields and values of a hash, in small steps, and members of what has no values.
+func (c *census) each(ctx context.Context, key string, do func(member, value string)) (err error) {
+	client := c.s.d.client
+	var list []string
+	switch typeOf(key) {
+	case "hash":
+		fields := client.HScan(ctx, key, 0, "", 200).Iterator()
+		for fields.Next(ctx) {
+			field := fields.Val()
+			fields.Next(ctx)
+			do(field, fields.Val())
 		}
-		for i := 0; i+1 < len(list); i += 2 {
-			each(list[i], list[i+1])
-		}
-		if cursor = next; cursor == 0 {
-			return nil
+		return redisconn.Classify(fields.Err())
+	case "zset":
+		list, err = client.ZRange(ctx, key, 0, -1).Result()
+	case "set":
+		list, err = client.SMembers(ctx, key).Result()
+	case "list":
+		for from := 0; err == nil && from == len(list); from += 1000 { // until a page is not full
+			var page []string
+			page, err = client.LRange(ctx, key, int64(from), int64(from+999)).Result()
+			list = append(list, page...)
 		}
 	}
+	for _, member := range list {
+		do(member, "")
+	}
+	return redisconn.Classify(err)
 }
 
 // readBodies reads every message, and compares the segments with what is there.
@@ -134,7 +144,7 @@ func (c *census) readBodies(ctx context.Context) error {
 		return err
 	}
 	bodies := c.s.keys[keyBodies]
-	err := c.scan(ctx, bodies, func(field, body string) {
+	err := c.each(ctx, bodies, func(field, body string) {
 		if isSeq(field) {
 			c.add(field, body)
 		} else if field != padding {

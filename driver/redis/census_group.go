@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
@@ -34,49 +33,17 @@ func (g *groupCensus) read(ctx context.Context) error {
 	err := g.c.hashes(ctx, g.keys, map[int]*map[string]string{keyGroup: &g.fields, keyChain: &g.chain, keyNext: &g.next,
 		keyLease: &g.lease, keyState: &g.state, keyLosses: &g.losses})
 	if err == nil {
-		err = g.c.members(ctx, g.keys, map[int]map[string]bool{keyTimer: g.timer, keyDead: g.dead})
+		err = g.c.members(ctx, g.keys, map[int]map[string]bool{keyTimer: g.timer, keyGone: g.gone, keyDead: g.dead})
 	}
-	if err != nil {
-		return err
+	for key := keyLane; err == nil && key < keyChain; key++ { // lanes, and what is back in them
+		err = g.c.each(ctx, g.keys[key], func(text, _ string) {
+			g.lanes[text]++
+			if it, ok := parseItem(text); ok {
+				g.queued[it.seq]++
+			}
+		})
 	}
-	gone, err := g.c.s.d.client.SMembers(ctx, g.keys[keyGone]).Result()
-	if err != nil {
-		return redisconn.Classify(err)
-	}
-	for _, m := range gone {
-		g.gone[m] = true
-	}
-	for lane := range 4 {
-		if err := g.readLane(ctx, lane); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (g *groupCensus) readLane(ctx context.Context, lane int) error {
-	client := g.c.s.d.client
-	items, err := client.ZRange(ctx, g.keys[keyBack+lane], 0, -1).Result()
-	if err != nil {
-		return redisconn.Classify(err)
-	}
-	for from := int64(0); ; from += 1000 {
-		page, err := client.LRange(ctx, g.keys[keyLane+lane], from, from+999).Result()
-		if err != nil {
-			return redisconn.Classify(err)
-		}
-		items = append(items, page...)
-		if len(page) < 1000 {
-			break
-		}
-	}
-	for _, text := range items {
-		g.lanes[text]++
-		if it, ok := parseItem(text); ok {
-			g.queued[it.seq]++
-		}
-	}
-	return nil
+	return err
 }
 
 func (g *groupCensus) wrong(kind, what, first, second, text string) {
@@ -85,8 +52,7 @@ func (g *groupCensus) wrong(kind, what, first, second, text string) {
 
 // check compares where messages are with where they should be.
 func (g *groupCensus) check() {
-	chained := g.chained()
-	flying := map[string]int{}
+	flying, held, inFlight := map[string]int{}, map[string]int{}, int64(0) // by their numbers and keys, and all
 	for token, record := range g.lease {
 		if !g.timer["L"+token] {
 			g.wrong("lease", "lease", token, "", "a lease has no end")
@@ -94,9 +60,13 @@ func (g *groupCensus) check() {
 		for _, line := range strings.Split(record, "\n")[1:] {
 			if it, ok := parseItem(line); ok {
 				flying[it.seq]++
+				held[it.key]++
+				inFlight++
 			}
 		}
 	}
+	delete(held, "")
+	chained := g.chained(held)
 	waiting, dead := g.checkStates()
 	letter := g.fields["i"]
 	for _, n := range g.c.seqs {
@@ -140,19 +110,11 @@ func (g *groupCensus) check() {
 		}
 	}
 	counted := func(name string) int64 { return redisshell.Whole(g.fields, name) }
-	if counted("inflight") != sum(flying) || counted("waiting") != int64(len(waiting)) {
+	if counted("inflight") != inFlight || counted("waiting") != int64(len(waiting)) {
 		g.wrong("count", "counts", "", "",
-			fmt.Sprintf("%d in flight and %d waiting, counted are %s and %s", sum(flying), len(waiting), g.fields["inflight"],
+			fmt.Sprintf("%d in flight and %d waiting, counted are %s and %s", inFlight, len(waiting), g.fields["inflight"],
 				g.fields["waiting"]))
 	}
-}
-
-func sum(m map[string]int) int64 {
-	n := int64(0)
-	for _, x := range m {
-		n += int64(x)
-	}
-	return n
 }
 
 func (g *groupCensus) checkStates() (waiting, dead map[string]bool) {
@@ -185,16 +147,10 @@ func (g *groupCensus) checkLanes(flying map[string]int, letter string) {
 	}
 }
 
-// chained walks all chains and returns what is in them; it notes chains that do not agree with the lanes and leases.
-func (g *groupCensus) chained() map[string]bool {
-	in, held := map[string]bool{}, map[string]int{}
-	for _, record := range g.lease {
-		for _, line := range strings.Split(record, "\n")[1:] {
-			if it, ok := parseItem(line); ok && it.key != "" {
-				held[it.key]++
-			}
-		}
-	}
+// chained walks all chains and returns what is in them; it notes chains that do not agree with the lanes, and with how
+// much is held of each key.
+func (g *groupCensus) chained(held map[string]int) map[string]bool {
+	in := map[string]bool{}
 	for key, text := range g.chain {
 		f := strings.SplitN(text, " ", 4)
 		if len(f) != 4 {

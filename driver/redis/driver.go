@@ -9,7 +9,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
@@ -25,12 +24,11 @@ type Driver struct {
 	caps     driver.Capabilities
 	requests requests
 	arenas   arenas
-	topics   *redisshell.Topics[*topic]
+	topics   *redisshell.Topics[*shard]
 
 	clock     clock
 	wake      *redisshell.Notifier[*shard]
 	scheduler *scheduler
-	changed   chan struct{} // the server may be another one
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -41,47 +39,34 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{o: o, changed: make(chan struct{}, 1)}
+	d := &Driver{o: o}
 	keys := redisshell.Keys{Registry: registryKey(o.Prefix), Values: o.Prefix + ":kv/"}
 	if d.shell, err = redisshell.Open[*subscription](ctx, o.common(), keys); err != nil {
 		return nil, err
 	}
 	d.client = d.shell.Client
-	d.adapt(d.shell.Survey.Opened())
+	d.scripts = newScripts(d.shell.Survey.Opened().Flags())
+	d.caps = d.shell.Capabilities(driver.Capabilities{
+		Driver:        "redis",
+		KeyedPriority: driver.PriorityEverywhere,
+		Parallel:      driver.ParallelUnbounded,
+		Dedup:         driver.DedupExact,
+		IDWindow:      idWindow,
+		Bound:         driver.BoundPerShard,
+		AtomicPublish: driver.AtomicPerShard,
+		AtomicEmit:    driver.AtomicPerShard,
+		History:       driver.HistoryNone,
+		MaxBody:       o.MaxBody,
+	})
 	d.requests.nonce = d.shell.Nonce + "-"
-	d.topics = redisshell.NewTopics(d.shell, redisshell.TopicKind[*topic]{Part: "shard", New: d.newTopic,
-		Check: d.checkTopic, Create: d.create, Known: d.listen})
+	d.topics = redisshell.NewTopics(d.shell, redisshell.TopicKind[*shard]{Part: "shard", Parts: o.Shards, New: d.newShard,
+		Check: (*shard).check, Create: (*shard).create, Join: (*shard).joinOne, Known: d.listen})
 	d.wake = redisshell.NewNotifier[*shard](d.client, o.Logger)
 	d.scheduler = newScheduler(d)
 	d.shell.Go(d.hear)
 	d.shell.Go(d.scheduler.run)
 	d.shell.Go(d.keepHouse)
 	return d, nil
-}
-
-// adapt notes what the server can do.
-func (d *Driver) adapt(s *redisconn.Server) {
-	d.scripts = newScripts(s.Flags())
-	d.caps = driver.Capabilities{
-		Driver:         "redis",
-		LeaseScope:     driver.LeasePerMessage,
-		MinLease:       time.Second,
-		DefaultLease:   10 * time.Second,
-		KeyedPriority:  driver.PriorityEverywhere,
-		Parallel:       driver.ParallelUnbounded,
-		Dedup:          driver.DedupExact,
-		IDWindow:       idWindow,
-		Bound:          driver.BoundPerShard,
-		AtomicPublish:  driver.AtomicPerShard,
-		AtomicEmit:     driver.AtomicPerShard,
-		Counts:         driver.CountsExact,
-		GetByID:        driver.LookupIndexed,
-		PhysicalDelete: true,
-		History:        driver.HistoryNone,
-		Durability:     s.Level(),
-		Levels:         s.Levels(),
-		MaxBody:        d.o.MaxBody,
-	}
 }
 
 // KV returns the named values.

@@ -12,23 +12,25 @@ import (
 // emit publishes follow-ups. Where all of them belong to the shard of the delivery this is one step with its
 // settlement, and done; otherwise they are published if the delivery is still held, and the settlement follows. Their
 // ids derive from the parent's, so that a repeat is a duplicate.
-func (s *subscription) emit(ctx context.Context, t *token, x *driver.Settlement) (done bool, err error) {
+func (s *subscription) emit(ctx context.Context, x *driver.Settlement) (done bool, err error) {
+	t := x.Delivery.Token.(*token)
 	if s.here(t, x.Emit) {
-		return true, s.emitHere(ctx, t, x)
+		return true, redisshell.Unfull(s.emitHere(ctx, t, x))
 	}
 	if err := s.check(ctx, x.Delivery); err != nil {
 		return false, err
 	}
-	p := &publication{d: s.d, msgs: x.Emit, rs: make([]driver.Receipt, len(x.Emit)), turn: s.d.shell.Count(), force: true}
+	p := s.d.publication(x.Emit, driver.PublishOptions{})
+	p.Force = true
 	p.run(ctx)
-	return false, redisshell.Unfull(refusal.Of(p.rs))
+	return false, redisshell.Unfull(refusal.Of(p.Receipts))
 }
 
 // here reports whether all follow-ups can be stored in the shard of the delivery.
 func (s *subscription) here(t *token, msgs []*driver.Message) bool {
 	bytes := 0
 	for _, m := range msgs {
-		if m.Topic != s.o.Topic || s.t.shardFor(m, uint64(t.shard)) != s.t.shards[t.shard] {
+		if m.Topic != s.Options.Topic || s.t.For(m, uint64(t.shard)) != s.t.Parts[t.shard] {
 			return false
 		}
 		bytes += len(m.Body)
@@ -37,31 +39,23 @@ func (s *subscription) here(t *token, msgs []*driver.Message) bool {
 }
 
 func (s *subscription) emitHere(ctx context.Context, t *token, x *driver.Settlement) error {
-	shardPublish := newShardPublish(s.t, s.t.shards[t.shard], nil, len(x.Emit))
+	p := newShardPublish(s.t.Parts[t.shard], nil, len(x.Emit))
 	for i, m := range x.Emit {
-		shardPublish.add(i, m)
+		p.add(i, m)
 	}
-	return redisshell.Unfull(s.sendEmit(ctx, t, x, shardPublish))
-}
-
-func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlement, p *shardPublish) error {
 	r := s.d.requests.take()
 	defer s.d.requests.giveBack(r)
-	lease := s.leaseOf(t)
-	reply, err := p.shard.overAll(ctx, &s.d.scripts.emit, func(g *groups) []any {
-		args := []any{r.name(), offsetText(g, s.o.Group), lease, t.seq, redisshell.Outcome(x),
-			redisconn.Milliseconds(x.After),
-			redisshell.Failure(x, s.o.Instance), s.o.Instance}
-		return p.appendTo(args, r.name(), "f", "")
-	})
+	args := []any{s.Options.Group, r.name(), s.leaseOf(t), t.seq, redisshell.Outcome(x), redisconn.Milliseconds(x.After),
+		redisshell.Failure(x, s.Options.Instance), s.Options.Instance}
+	reply, err := p.shard.overAll(ctx, &s.d.scripts.emit, nil, p.appendTo(args, r.name(), "f", "")...)
 	if err != nil {
 		return err
 	}
-	s.ended(t.shard, reply.Texts(1))
-	s.mu.Lock()
-	s.gate.Refilled()
+	s.Ended(t.shard, reply.Texts(1), s.drop)
+	s.Mu.Lock()
+	s.Gate.Refilled()
 	s.drop(t)
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if reply.Text(0) != "k" {
 		return x.Delivery.Lost(nil)
 	}
@@ -70,8 +64,8 @@ func (s *subscription) sendEmit(ctx context.Context, t *token, x *driver.Settlem
 
 // leaseOf returns the lease that a delivery was in last.
 func (s *subscription) leaseOf(t *token) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return t.lease
 }
 
@@ -82,8 +76,8 @@ func (s *subscription) check(ctx context.Context, d *driver.Delivery) error {
 	if err != nil || reply.Text(0) == "k" {
 		return err
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.drop(t)
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	return d.Lost(nil)
 }

@@ -29,17 +29,17 @@ type waiter struct {
 // neither a claim nor an error in the first case.
 func (s *subscription) await(ctx context.Context, most int, news <-chan struct{}) (*attachedClaim, error) {
 	w := &waiter{most: most, claim: make(chan *attachedClaim, 1)}
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.waiting = append(s.waiting, w)
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	select {
 	case j := <-w.claim:
 		return j, nil
 	case <-news:
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if i := slices.Index(s.waiting, w); i >= 0 {
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 		return nil, ctx.Err()
@@ -50,16 +50,16 @@ func (s *subscription) await(ctx context.Context, most int, news <-chan struct{}
 // takeAlong returns a claim to go with an acknowledgement, for a Receive that waits, if that may find something then:
 // room, or a key of which nothing is held any more. The caller has the lock.
 func (s *subscription) takeAlong(shard int, leaving []*token) *attachedClaim {
-	if len(s.waiting) == 0 || !s.gate.Receives() || s.abandoned > 0 || len(s.stray)+len(s.unknown) > 0 {
+	if len(s.waiting) == 0 || !s.Gate.Receives() || s.abandoned > 0 || len(s.stray)+len(s.unknown) > 0 {
 		return nil
 	}
-	room := s.gate.Left(len(s.held))
+	room := s.Gate.Left(len(s.Held))
 	if room > 0 && !freesKey(leaving) {
 		return nil
 	}
 	before := room
 	for _, t := range leaving {
-		if s.held[t] {
+		if s.Held[t] {
 			room++
 		}
 	}
@@ -69,10 +69,10 @@ func (s *subscription) takeAlong(shard int, leaving []*token) *attachedClaim {
 		return nil
 	}
 	s.waiting = s.waiting[1:]
-	s.gate.Reserve(most)
+	s.Gate.Reserve(most)
 	s.claims.Add(1)
 	j := &attachedClaim{claimRequest: claimRequest{shard, s.d.shell.NewToken(), most}, before: time.Now(),
-		news:  s.gate.News(),
+		news:  s.Gate.News(),
 		bound: most > before, done: make(chan struct{})}
 	w.claim <- j
 	return j

@@ -8,15 +8,15 @@ import (
 
 // StoreRaw puts bytes into a topic that are no envelope.
 func (d *Driver) StoreRaw(ctx context.Context, topic string, raw []byte) error {
-	t, err := d.ensure(ctx, topic, 0)
+	t, err := d.topics.Ensure(ctx, topic, 0)
 	if err != nil {
 		return err
 	}
-	p := &publication{d: d, msgs: []*driver.Message{{Topic: topic}}, rs: make([]driver.Receipt, 1)}
-	x := newShardPublish(t, t.shards[0], nil, 1)
-	x.put(0, nil, raw, p.msgs[0])
+	p := d.publication([]*driver.Message{{Topic: topic}}, driver.PublishOptions{})
+	x := newShardPublish(t.Parts[0], nil, 1)
+	x.put(0, nil, raw, p.Messages[0])
 	p.send(ctx, x)
-	return p.rs[0].Err
+	return p.Receipts[0].Err
 }
 
 // Prefix returns the namespace.
@@ -28,10 +28,16 @@ func AllKeys(tag, group string) []string { return append(keysOfTopic(tag), keysO
 // Waiting returns how many calls of Receive have found nothing.
 func Waiting(s driver.Subscription) int {
 	sub := s.(*subscription)
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
+	sub.Mu.Lock()
+	defer sub.Mu.Unlock()
 	return len(sub.waiting)
 }
 
 // Deafen makes a driver miss all announcements.
 func (d *Driver) Deafen() { d.wake.Close() }
+
+// ClaimWord is a word that a claim has, and nothing else.
+func (d *Driver) ClaimWord() string {
+	call := d.scripts.claim.In(context.Background(), d.shell.Client.Pipeline(), []string{""}) // which is not sent
+	return call.Args()[1].(string)
+}

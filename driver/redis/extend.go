@@ -14,7 +14,7 @@ import (
 // their own.
 func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
 	errs := make([]error, len(ds))
-	for shard, all := range s.byShard(ds, errs) {
+	for shard, all := range s.ByPart(ds, errs) {
 		for _, run := range s.wholeLeases(ds, all) {
 			s.extend(ctx, shard, ds, run, errs)
 		}
@@ -25,8 +25,8 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 // wholeLeases divides deliveries into scripts, so that those of one lease are in the same: extending a part of a lease
 // splits it.
 func (s *subscription) wholeLeases(ds []*driver.Delivery, all []int) (runs [][]int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	lease := func(i int) string { return ds[i].Token.(*token).lease }
 	slices.SortStableFunc(all, func(a, b int) int { return strings.Compare(lease(a), lease(b)) })
 	start := 0
@@ -41,35 +41,34 @@ func (s *subscription) wholeLeases(ds []*driver.Delivery, all []int) (runs [][]i
 func (s *subscription) extend(ctx context.Context, shard int, ds []*driver.Delivery, run []int, errs []error) {
 	before := time.Now()
 	args := make([]any, 0, 3+2*len(run))
-	args = append(args, s.o.Lease.Milliseconds(), strconv.FormatUint(s.d.shell.Count(), 36), len(run))
-	s.mu.Lock()
+	args = append(args, s.Options.Lease.Milliseconds(), strconv.FormatUint(s.d.shell.Count(), 36), len(run))
+	s.Mu.Lock()
 	for _, i := range run {
 		t := ds[i].Token.(*token)
 		args = append(args, t.lease, t.seq)
 	}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	reply, err := s.d.run(ctx, &s.d.scripts.extend, s.keys[shard], args...)
 	leases := reply.Texts(0)
 	if err == nil && len(leases) != len(run) {
 		err = reply.ErrShape("extend")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	for n, i := range run {
 		t := ds[i].Token.(*token)
 		switch {
 		case err != nil:
 			errs[i] = err
 		case leases[n] == "":
-			delete(s.held, t)
-			delete(s.begun, t)
+			s.drop(t)
 			errs[i] = ds[i].Lost(nil)
 		default:
 			if leases[n] != t.lease { // what else is in that is not known
 				t.leaveBatch()
 				t.lease = leases[n]
 			}
-			t.until = before.Add(s.o.Lease)
+			t.until = before.Add(s.Options.Lease)
 		}
 	}
 }

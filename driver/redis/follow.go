@@ -21,11 +21,11 @@ func (d *Driver) Follow(ctx context.Context, q driver.FollowQuery) (driver.Follo
 	if err != nil {
 		return page, err
 	}
-	ends, err := t.ends(ctx)
+	ends, err := d.ends(ctx, t)
 	if err != nil {
 		return page, err
 	}
-	for i, s := range t.shards {
+	for i, s := range t.Parts {
 		page.Last = append(page.Last, s.ref(ends[i].seq))
 		page.Published += ends[i].published
 		entries, err := s.between(ctx, q.Since(int32(i), ends[i].seq), ends[i].seq, q.Limit)
@@ -44,10 +44,10 @@ func (d *Driver) Follow(ctx context.Context, q driver.FollowQuery) (driver.Follo
 type end struct{ seq, published uint64 }
 
 // ends asks all shards at once.
-func (t *topic) ends(ctx context.Context) ([]end, error) {
-	d, cmds := t.shards[0].d, make([]*goredis.SliceCmd, len(t.shards))
+func (d *Driver) ends(ctx context.Context, t *topic) ([]end, error) {
+	cmds := make([]*goredis.SliceCmd, len(t.Parts))
 	_, err := d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
-		for i, s := range t.shards {
+		for i, s := range t.Parts {
 			cmds[i] = p.HMGet(ctx, s.keys[keyTopic], "seq", "published")
 		}
 		return nil
@@ -59,7 +59,7 @@ func (t *topic) ends(ctx context.Context) ([]end, error) {
 	for i, c := range cmds {
 		seq, ok := c.Val()[0].(string)
 		if !ok {
-			return nil, d.gone(t)
+			return nil, d.topics.Gone(t)
 		}
 		published, _ := c.Val()[1].(string)
 		ends[i].seq, _ = strconv.ParseUint(seq, 10, 64)
@@ -80,7 +80,7 @@ func (s *shard) between(ctx context.Context, after, last uint64, most int) (entr
 	for n := after + 1; n <= last; n++ {
 		seqs = append(seqs, strconv.FormatUint(n, 10))
 	}
-	reply, err := s.overAll(ctx, &s.d.scripts.follow, func(*groups) []any { return seqs })
+	reply, err := s.overAll(ctx, &s.d.scripts.follow, nil, seqs...)
 	for _, v := range reply.List(1) {
 		entries = append(entries, s.entry(redisconn.ReplyOf(v)))
 	}

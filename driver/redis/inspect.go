@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
@@ -10,20 +12,15 @@ import (
 )
 
 // Topics returns the topics in order of their names.
-func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
+func (d *Driver) Topics(ctx context.Context, names ...string) (infos []driver.TopicInfo, err error) {
 	topics, err := d.topics.All(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
-	return d.infos(ctx, topics)
-}
-
-// infos asks for all topics at once.
-func (d *Driver) infos(ctx context.Context, topics []*topic) (infos []driver.TopicInfo, err error) {
 	cmds := make([]*goredis.MapStringStringCmd, len(topics))
 	_, err = d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i, t := range topics {
-			cmds[i] = p.HGetAll(ctx, t.shards[0].keys[keyTopic])
+			cmds[i] = p.HGetAll(ctx, t.Parts[0].keys[keyTopic])
 		}
 		return nil
 	})
@@ -35,12 +32,8 @@ func (d *Driver) infos(ctx context.Context, topics []*topic) (infos []driver.Top
 		if len(fields) == 0 {
 			continue // registered, and not created yet
 		}
-		g := t.shards[0].groups()
-		if g.epoch != fields["epoch"] {
-			g = t.shards[0].learn(fields["epoch"], fields["groups"])
-		}
-		infos = append(infos, driver.TopicInfo{Topic: t.name, Config: configOf(fields), Paused: fields["paused"] == "1",
-			Groups: sortedNames(g.names)})
+		infos = append(infos, driver.TopicInfo{Topic: t.Name, Config: configOf(fields), Paused: fields["paused"] == "1",
+			Groups: slices.Sorted(strings.FieldsSeq(fields["groups"]))})
 	}
 	return infos, nil
 }
@@ -52,25 +45,12 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 		return driver.TopicStats{}, err
 	}
 	total := driver.TopicStats{Topic: name}
-	for _, s := range t.shards {
-		one, err := s.stats(ctx)
+	for _, s := range t.Parts {
+		reply, err := s.consult(ctx, &d.scripts.stats, "") // all counters of a shard at one moment
 		if err != nil {
 			return driver.TopicStats{}, err
 		}
-		if one == nil {
-			return driver.TopicStats{}, d.gone(t)
-		}
-		redisshell.AddCounts(&total, *one)
+		redisshell.AddCounts(&total, reply)
 	}
 	return total, nil
-}
-
-// stats reads all counters of a shard at one moment. It returns nil when the shard does not exist.
-func (s *shard) stats(ctx context.Context) (*driver.TopicStats, error) {
-	reply, err := s.overAll(ctx, &s.d.scripts.stats, func(*groups) []any { return nil })
-	if err != nil || reply == nil {
-		return nil, err
-	}
-	st := redisshell.CountsOf(s.topic, reply)
-	return &st, nil
 }

@@ -187,3 +187,31 @@ func TestNothingIsSearched(t *testing.T) {
 		}
 	}
 }
+
+// The large tables of a shard that is empty after many messages are given back, and go on to be tables.
+func TestLargeTablesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	server := redistest.Single(t, redistest.Options{})
+	d := open(t, server.URL(), "base")
+	closing(t, d)
+	s := subscribe(t, d, "jobs")
+	publish(t, d, "jobs", make([]string, 600)...)
+	drain(t, s, 600)
+	deadline := time.Now().Add(time.Minute)
+	for sentTo(t, []*redistest.Server{server})["unlink"] < 2 {
+		if time.Now().After(deadline) {
+			t.Fatal("they are still there")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, name := range []string{"bodies", "ids"} {
+		if n, err := server.Command("HLEN", "{base:jobs:0}:"+name); err != nil || n.Text != "1" {
+			t.Errorf("%s has %s fields, %v; want the long one", name, n.Text, err)
+		}
+	}
+	publish(t, d, "jobs", "a")
+	drain(t, s, 1)
+	if report, err := d.Audit(t.Context(), "jobs", false); err != nil || len(report.Problems) > 0 {
+		t.Errorf("audit: %+v, %v", report.Problems, err)
+	}
+}

@@ -30,7 +30,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 	if err := checkConfig(name, c); err != nil {
 		return err
 	}
-	t, err := d.ensure(ctx, name, c.Partitions)
+	t, err := d.topics.Ensure(ctx, name, c.Partitions)
 	if err != nil {
 		return err
 	}
@@ -43,24 +43,25 @@ func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConf
 	if err != nil {
 		return err
 	}
-	if c.Partitions != 0 && c.Partitions != len(t.shards) {
+	if c.Partitions != 0 && c.Partitions != len(t.Parts) {
 		return driver.NewError(driver.ErrUnsupported,
-			fmt.Sprintf("topic %q has %d shards, and keys would move if it had %d", name, len(t.shards), c.Partitions),
+			fmt.Sprintf("topic %q has %d shards, and keys would move if it had %d", name, len(t.Parts), c.Partitions),
 			"drain the topic, then delete and create it with the other number", nil)
 	}
-	return d.configure(ctx, t, "topic", c)
+	return d.configure(ctx, t, "", c)
 }
 
 // configure writes a configuration to every shard.
 func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.TopicConfig) error {
-	if c.Partitions != 0 && c.Partitions != len(t.shards) {
-		return driver.NewError(driver.ErrConflict,
-			fmt.Sprintf("topic %q has %d shards, not %d", t.name, len(t.shards), c.Partitions),
-			"drain the topic, then delete and create it with the other number", nil)
+	if c.Partitions != 0 && c.Partitions != len(t.Parts) {
+		return errShards(t, len(t.Parts), c.Partitions)
 	}
-	for _, s := range t.shards {
-		args := append([]any{s.of, how, "", "partitions", c.Partitions}, redisshell.ConfigFields(c, len(t.shards))...)
-		reply, err := d.configureShard(ctx, t, s, args)
+	args := append([]any{how, "", "partitions", c.Partitions}, redisshell.ConfigFields(c, len(t.Parts))...)
+	for _, s := range t.Parts {
+		if err := s.create(ctx); err != nil { // one that was not created before a crash
+			return err
+		}
+		reply, err := s.consult(ctx, &d.scripts.configure, "", args...)
 		if err != nil {
 			return err
 		}
@@ -69,24 +70,10 @@ func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.T
 			if err != nil {
 				return redisconn.Classify(err)
 			}
-			return redisshell.ErrConfigured(t.name, configOf(fields), c)
+			return redisshell.ErrConfigured(t.Name, configOf(fields), c)
 		}
 	}
 	return nil
-}
-
-// configureShard runs configure in one shard. One that was not created before a crash is created now.
-func (d *Driver) configureShard(ctx context.Context, t *topic, s *shard, args []any) (redisconn.Reply, error) {
-	for range 2 {
-		reply, err := d.run(ctx, &d.scripts.configure, s.withGroup(driver.DefaultGroup), args...)
-		if err != nil || reply.Text(0) != "stale" {
-			return reply, err
-		}
-		if _, err := s.join(ctx, membership{}); err != nil {
-			return nil, err
-		}
-	}
-	return nil, d.gone(t)
 }
 
 // Pause stops or resumes deliveries of a topic or of one group.
@@ -95,32 +82,10 @@ func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) err
 	if err != nil {
 		return err
 	}
-	what, keys := "topic", driver.DefaultGroup
-	if group != "" {
-		what, keys = "group", group
-	}
-	for _, s := range t.shards {
-		reply, err := d.run(ctx, &d.scripts.configure, s.withGroup(keys), s.of, what, "!", "paused", redisconn.Flag(paused))
-		if err != nil {
-			return err
-		}
-		if reply.Text(0) == "stale" {
-			return d.staleGroup(ctx, t, group)
-		}
-	}
-	return nil
-}
-
-// staleGroup says why a group was not found.
-func (d *Driver) staleGroup(ctx context.Context, t *topic, group string) error {
-	st, err := t.shards[0].stats(ctx)
-	switch {
-	case err != nil:
+	return t.Each(func(s *shard) error {
+		_, err := s.consult(ctx, &d.scripts.configure, group, "", "!", "paused", redisconn.Flag(paused))
 		return err
-	case st == nil:
-		return d.gone(t)
-	}
-	return t.noGroup(group, t.shards[0].groups().names)
+	})
 }
 
 // EnsureGroup creates a group, and its topic if that does not exist.
@@ -131,16 +96,8 @@ func (d *Driver) EnsureGroup(ctx context.Context, name, group string, o driver.G
 	if err := o.Check(d.caps); err != nil {
 		return err
 	}
-	t, err := d.ensure(ctx, name, 0)
-	if err != nil {
-		return err
-	}
-	for _, s := range t.shards {
-		if _, err := s.join(ctx, membership{group: group, order: o.Order, fixed: true}); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := d.joinAll(ctx, name, membership{group: group, order: o.Order, fixed: true})
+	return err
 }
 
 // Reset is refused: nothing is kept to go back to.
@@ -160,8 +117,8 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 		return err
 	}
 	for _, look := range []bool{true, false} {
-		for _, s := range t.shards {
-			reply, err := s.overAll(ctx, &d.scripts.drop, func(*groups) []any { return []any{redisconn.Flag(look)} })
+		for _, s := range t.Parts {
+			reply, err := s.overAll(ctx, &d.scripts.drop, nil, "", redisconn.Flag(look))
 			if err != nil {
 				return err
 			}
@@ -171,7 +128,7 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 		}
 	}
 	d.scheduler.remove(t)
-	for _, s := range t.shards {
+	for _, s := range t.Parts {
 		s.learn("", "")
 	}
 	return d.topics.Remove(ctx, t)

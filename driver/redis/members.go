@@ -6,30 +6,16 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ferrymq/ferry/internal/redisconn"
 )
 
 // keepHouse says at intervals that the subscriptions of this process live, so that those of dead ones stop counting,
-// and looks, then and after a reconnect, whether the server still gives what it gave.
+// and looks whether the server still gives what it gave.
 func (d *Driver) keepHouse(ctx context.Context) {
-	tick := time.NewTicker(memberLife / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			d.renewMembers(ctx)
-		case <-d.changed:
-		case <-ctx.Done():
-			return
-		}
+	for redisconn.Pause(ctx, memberLife/3) {
+		d.renewMembers(ctx)
 		d.shell.Survey.Again(ctx)
-	}
-}
-
-// resurvey has the server looked at: it may be another one.
-func (d *Driver) resurvey() {
-	select {
-	case d.changed <- struct{}{}:
-	default:
 	}
 }
 
@@ -42,7 +28,7 @@ func (d *Driver) renewMembers(ctx context.Context) {
 	_, err := d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for _, s := range subs {
 			for i := range s.keys {
-				p.ZAddXX(ctx, s.keys[i][topicKeys+keyMembers], goredis.Z{Score: until, Member: s.id})
+				p.ZAddXX(ctx, s.keys[i][topicKeys+keyMembers], goredis.Z{Score: until, Member: s.ID})
 			}
 		}
 		return nil

@@ -1,13 +1,13 @@
 package redis
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry"
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
@@ -44,21 +44,12 @@ const (
 // resolved fills in the defaults and says what is wrong.
 func (o Options) resolved() (Options, error) {
 	c, err := o.common().Resolved()
-	if err != nil {
-		return o, err
-	}
-	o.Prefix, o.MaxBody, o.Fallback, o.Logger = c.Prefix, c.MaxBody, c.Fallback, c.Logger
-	if o.Shards == 0 {
-		o.Shards = 1
-	}
-	if o.Shards < 0 || o.Shards > redisshell.MostParts {
-		return o, driver.NewError(driver.ErrInvalid, "the number of shards is out of range", "use 1 to 1024", nil)
-	}
-	return o, nil
+	o.Prefix, o.MaxBody, o.Fallback, o.Logger, o.Shards = c.Prefix, c.MaxBody, c.Fallback, c.Logger, c.Parts
+	return o, err
 }
 
 // common are the options that the other driver on Redis has, too.
 func (o Options) common() redisshell.Options {
 	return redisshell.Options{URL: o.URL, Client: o.Client, Prefix: o.Prefix, MaxBody: o.MaxBody, Strict: o.Strict,
-		Fallback: o.Fallback, Logger: o.Logger}
+		Fallback: o.Fallback, Logger: o.Logger, Part: "shard", Parts: cmp.Or(o.Shards, 1)}
 }

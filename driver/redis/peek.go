@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,10 +20,7 @@ const (
 // look peeks in the background, unless that is still going on since the last time.
 func (c *scheduler) look(ctx context.Context) {
 	c.mu.Lock()
-	shards := make([]*shard, 0, len(c.all))
-	for s := range c.all {
-		shards = append(shards, s)
-	}
+	shards := slices.Collect(maps.Keys(c.all))
 	skip := c.peeking || len(shards) == 0
 	c.peeking = c.peeking || !skip
 	c.mu.Unlock()
@@ -67,13 +65,14 @@ func (c *scheduler) questions(shards []*shard) (all []question) {
 	for _, s := range shards {
 		all = append(all, question{s, "", 'z', s.keys[keyDelayed]}, question{s, "", 'z', s.keys[keyExpires]})
 		if s.moved.Load() >= tidyAfter {
-			all = append(all, question{s, "", 'h', s.keys[keyBodies]})
+			all = append(all, question{s, "", padding[0], s.keys[keyBodies]}, question{s, "", paddingID[0], s.keys[keyIDs]})
 		}
 		g := s.groups()
 		for i, name := range g.names {
 			of := g.keys[topicKeys+i*groupKeys:]
 			all = append(all, question{s, "", 'z', of[keyTimer]})
-			if c.d.subscribed(s.topic, name) {
+			consumes := func(sub *subscription) bool { return sub.Belongs(s.t.Name, name) }
+			if len(c.d.shell.Subscriptions(consumes)) > 0 {
 				for k := keyLane; k < keyLane+8; k++ {
 					all = append(all, question{s, name, 'e', of[k]})
 				}
@@ -105,23 +104,9 @@ func (c *scheduler) peekAt(ctx context.Context, shards []*shard) {
 		case q.kind == 'z':
 			c.note(q.s, time.Now().Add(soon(answer-now)))
 		case q.kind == 'e' && answer == 1:
-			c.d.announce(q.s.topic, q.group)
-		case q.kind == 'h' && answer == 1:
+			c.d.announce(q.s.t.Name, q.group)
+		case q.kind == padding[0] && answer == 1:
 			q.s.moved.Store(0)
-			c.tidy(ctx, q.s)
 		}
 	}
-}
-
-// tidy gives back the memory of the tables of a shard that is empty.
-func (c *scheduler) tidy(ctx context.Context, s *shard) {
-	_, err := c.d.run(ctx, &c.d.scripts.tidy, []string{s.keys[keyBodies], s.keys[keyIDs]}, padding, paddingID)
-	if err != nil && ctx.Err() == nil {
-		c.d.o.Logger.Warn("ferry: cannot give back memory", "topic", s.topic, "error", err)
-	}
-}
-
-// subscribed reports whether somebody here consumes for a group.
-func (d *Driver) subscribed(topic, group string) bool {
-	return len(d.shell.Subscriptions(func(s *subscription) bool { return s.belongs(topic, group) })) > 0
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/redisshell"
-	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 const (
@@ -18,96 +17,59 @@ const (
 // Publish stores messages: one script for those of one topic shard.
 func (d *Driver) Publish(ctx context.Context, msgs []*driver.Message,
 	o driver.PublishOptions) ([]driver.Receipt, error) {
-	rs := make([]driver.Receipt, len(msgs))
-	if err := d.shell.RefusePublish(ctx, o); err != nil {
-		return rs, refusal.All(rs, err)
-	}
-	if len(msgs) == 0 {
-		return rs, nil
-	}
-	p := &publication{d: d, o: o, msgs: msgs, rs: rs, turn: d.shell.Count()}
-	if o.Atomic {
-		if err := p.checkAtomic(ctx); err != nil {
-			return rs, refusal.All(rs, err)
-		}
-	}
-	p.run(ctx)
-	return rs, refusal.Of(rs)
+	p := d.publication(msgs, o)
+	return p.Run(ctx, p.run)
 }
 
-// publication is one call of Publish, or the follow-ups of a settlement.
+// publication is what goes to shards.
 type publication struct {
+	redisshell.Publication[*shard]
 	d        *Driver
-	o        driver.PublishOptions
-	msgs     []*driver.Message
-	rs       []driver.Receipt
-	turn     uint64
-	force    bool   // whatever the bounds say
 	replaces string // the undecodable entry that this replaces,
 	at       *shard // and where that is
-
-	lost redisshell.Lost // topics and shards, by name and by tag
 }
 
-// checkAtomic refuses what is not one step.
-func (p *publication) checkAtomic(ctx context.Context) error {
-	return redisshell.CheckAtomic("shard", p.msgs, p.d.caps.MaxBody, func(m *driver.Message) (int, error) {
-		t, err := p.d.ensure(ctx, m.Topic, 0)
-		if err != nil {
-			return 0, err
-		}
-		return t.shardFor(m, p.turn).index, nil
-	})
+func (d *Driver) publication(msgs []*driver.Message, o driver.PublishOptions) *publication {
+	return &publication{d: d, Publication: redisshell.NewPublication(d.shell, d.topics, msgs, o, d.caps.MaxBody)}
 }
 
 // run sends the messages, each topic shard's in their order.
 func (p *publication) run(ctx context.Context) {
 	open := map[string]*shardPublish{}
-	var order []*shardPublish
-	send := func(x *shardPublish) {
-		if err := p.lost.Refuse(x.shard.tag); err != nil {
-			p.fail(x.at, err)
-		} else if len(x.at) > 0 {
-			p.send(ctx, x)
-		}
-	}
-	for i, m := range p.msgs {
-		if p.rs[i].Err = m.CheckPublish(p.d.caps.MaxBody); p.rs[i].Err != nil {
-			continue
-		}
-		t, err := p.find(ctx, m.Topic)
-		if err != nil {
-			p.rs[i].Err = err
-			continue
-		}
+	order := make([]*shardPublish, 0, 4)
+	p.Each(ctx, func(i int, m *driver.Message, t *topic) {
 		s := p.at
 		if s == nil {
-			s = t.shardFor(m, p.turn)
+			s = t.For(m, p.Turn)
 		}
 		x := open[s.tag]
 		if x == nil {
 			room := 0
 			if len(order) == 0 { // the only one, as nearly always
-				room = min(len(p.msgs), publishAtOnce)
+				room = min(len(p.Messages), publishAtOnce)
 			}
-			x = newShardPublish(t, s, p.d.arenas.take(), room)
+			x = newShardPublish(s, p.d.arenas.take(), room)
 			open[s.tag] = x
 			order = append(order, x)
 		}
 		x.add(i, m)
-		if !p.o.Atomic && (len(x.at) >= publishAtOnce || x.bytes >= publishBytes) {
-			send(x)
-			*x = *newShardPublish(x.topic, x.shard, x.spent(), min(len(p.msgs)-i-1, publishAtOnce))
+		if !p.Options.Atomic && (len(x.at) >= publishAtOnce || x.bytes >= publishBytes) {
+			p.send(ctx, x)
+			*x = *newShardPublish(x.shard, x.spent(), min(len(p.Messages)-i-1, publishAtOnce))
 		}
-	}
+	})
 	for _, x := range order {
-		send(x)
+		p.send(ctx, x)
 		p.d.arenas.giveBack(x.spent())
 	}
 }
 
 // send publishes what goes to one shard, and fills in its receipts.
 func (p *publication) send(ctx context.Context, x *shardPublish) {
+	if err := p.Refuse(x.shard.tag); err != nil || len(x.at) == 0 {
+		p.Fail(x.at, err)
+		return
+	}
 	reply, err := p.deliver(ctx, x)
 	x.shard.moved.Add(int64(len(x.at)))
 	if err == nil {
@@ -115,25 +77,8 @@ func (p *publication) send(ctx context.Context, x *shardPublish) {
 	}
 	if err != nil {
 		x.failed = true
-		p.fail(x.at, err)
-		p.lost.Note(x.shard.tag, err)
-	}
-}
-
-// find returns a topic. One that cannot be found stays so for the whole call, or later messages of a key would be
-// stored without those before them.
-func (p *publication) find(ctx context.Context, name string) (*topic, error) {
-	if err := p.lost.Refuse(name); err != nil {
-		return nil, err
-	}
-	t, err := p.d.ensure(ctx, name, 0)
-	p.lost.Note(name, err)
-	return t, err
-}
-
-func (p *publication) fail(at []int, err error) {
-	for _, i := range at {
-		p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Err: err}
+		p.Fail(x.at, err)
+		p.Note(x.shard.tag, err)
 	}
 }
 
@@ -143,10 +88,10 @@ func (p *publication) deliver(ctx context.Context, x *shardPublish) (redisconn.R
 	for range staleTries {
 		g := x.shard.groups()
 		if len(g.names) == 0 {
-			var err error
-			if g, err = p.prepare(ctx, x); err != nil {
+			if err := p.d.topics.Prepare(ctx, x.shard.t); err != nil {
 				return nil, err
 			}
+			g = x.shard.groups()
 		}
 		reply, err := p.ship(ctx, x, g, r.name())
 		if err != nil || reply.Text(0) != "stale" {
@@ -156,23 +101,12 @@ func (p *publication) deliver(ctx context.Context, x *shardPublish) (redisconn.R
 			x.shard.learn(reply.Text(2), reply.Text(3))
 			continue
 		}
-		p.d.topics.Forget(x.topic) // deleted, or made anew with other shards
-		if p.o.Atomic && reply.Text(1) != "" {
-			break
-		}
-		t, err := p.d.ensure(ctx, x.topic.name, 0)
-		if err != nil {
+		// deleted, or made anew with other shards
+		if x.shard, err = p.d.topics.AgainPart(ctx, x.shard.t, x.shard.index); err != nil {
 			return nil, err
 		}
-		if len(t.shards) != len(x.topic.shards) {
-			break
-		}
-		if _, err := t.shards[x.shard.index].join(ctx, membership{}); err != nil {
-			return nil, err
-		}
-		x.topic, x.shard = t, t.shards[x.shard.index]
 	}
-	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("topic %q keeps changing", x.topic.name),
+	return nil, driver.NewError(driver.ErrNotApplied, fmt.Sprintf("topic %q keeps changing", x.shard.t.Name),
 		"publish again", nil)
 }
 
@@ -181,7 +115,7 @@ func (p *publication) ship(ctx context.Context, x *shardPublish, g *groups, requ
 	if x.isPlain() && p.replaces == "" && !x.slow && !x.shard.bounded.Load() {
 		args := make([]any, 0, 4+2*len(x.at))
 		args = appendArgs(appendArgs(append(args, x.shard.of, g.epoch, request, len(x.at)), x.ids), x.data)
-		reply, err := p.d.runAt(ctx, p.o.Level, &p.d.scripts.plain, g.plain, args)
+		reply, err := p.d.runAt(ctx, p.Options.Level, &p.d.scripts.plain, g.plain, args)
 		if err != nil || reply.Text(0) != "slow" {
 			return reply, err
 		}
@@ -190,31 +124,7 @@ func (p *publication) ship(ctx context.Context, x *shardPublish, g *groups, requ
 			x.shard.bounded.Store(true)
 		}
 	}
-	flags := ""
-	if p.force {
-		flags += "f"
-	}
-	if p.o.Atomic {
-		flags += "a"
-	}
 	args := make([]any, 0, 7+2*len(x.at)+len(x.more))
-	args = x.appendTo(append(args, x.shard.of, g.epoch), request, flags, p.replaces)
-	return p.d.runAt(ctx, p.o.Level, &p.d.scripts.publish, g.keys, args)
-}
-
-// prepare makes sure that the shard has a group: those that the first shard has, which gets the default one if it has
-// none.
-func (p *publication) prepare(ctx context.Context, x *shardPublish) (*groups, error) {
-	first, err := x.topic.shards[0].join(ctx, membership{group: driver.DefaultGroup, only: true})
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range x.topic.shards[1:] {
-		for _, name := range first.names {
-			if _, err := s.join(ctx, membership{group: name}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return x.shard.groups(), nil
+	args = x.appendTo(append(args, x.shard.of, g.epoch), request, p.Flags(), p.replaces)
+	return p.d.runAt(ctx, p.Options.Level, &p.d.scripts.publish, g.keys, args)
 }

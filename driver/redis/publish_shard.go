@@ -11,7 +11,6 @@ import (
 
 // shardPublish is what goes to one shard in one script.
 type shardPublish struct {
-	topic *topic
 	shard *shard
 	at    []int           // places of the messages in the call
 	last  scriptArg       // the greatest id so far, while they grow
@@ -39,8 +38,8 @@ const (
 )
 
 // newShardPublish returns one with room for n messages.
-func newShardPublish(t *topic, s *shard, arena []byte, n int) *shardPublish {
-	return &shardPublish{topic: t, shard: s, arena: arena, at: make([]int, 0, n), kinds: make([]byte, 0, n),
+func newShardPublish(s *shard, arena []byte, n int) *shardPublish {
+	return &shardPublish{shard: s, arena: arena, at: make([]int, 0, n), kinds: make([]byte, 0, n),
 		ids: make([]scriptArg, 0, n), data: make([]scriptArg, 0, n)}
 }
 

@@ -2,10 +2,10 @@ package redis
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // purgeAtOnce is how many sequence numbers one script looks at.
@@ -18,8 +18,8 @@ func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
 		return 0, err
 	}
 	total := 0
-	for _, s := range t.shards {
-		n, err := s.purge(ctx, t, group, false)
+	for _, s := range t.Parts {
+		n, err := s.purge(ctx, group, false)
 		total += n
 		if err != nil {
 			return total, err
@@ -30,7 +30,7 @@ func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
 
 // purge calls the script until it has seen all sequence numbers. Of a group that is being deleted it removes
 // everything.
-func (s *shard) purge(ctx context.Context, t *topic, group string, deleted bool) (total int, err error) {
+func (s *shard) purge(ctx context.Context, group string, deleted bool) (total int, err error) {
 	upto, err := s.d.client.HGet(ctx, s.keys[keyTopic], "seq").Result()
 	if err != nil && !isNil(err) {
 		return 0, redisconn.Classify(err)
@@ -40,16 +40,9 @@ func (s *shard) purge(ctx context.Context, t *topic, group string, deleted bool)
 		more = keysOfGroup(s.tag, group)
 	}
 	for after := "0"; after != ""; {
-		reply, err := s.change(ctx, &s.d.scripts.purge, more, func(g *groups) []any {
-			return []any{offsetText(g, group), after, upto, purgeAtOnce, redisconn.Flag(deleted)}
-		})
-		switch {
-		case err != nil:
+		reply, err := s.change(ctx, &s.d.scripts.purge, more, group, after, upto, purgeAtOnce, redisconn.Flag(deleted))
+		if err != nil {
 			return total, err
-		case reply == nil:
-			return total, s.d.gone(t)
-		case reply.Text(0) == "missing":
-			return total, t.noGroup(group, s.groups().names)
 		}
 		total += int(reply.Number(2))
 		after = reply.Text(1)
@@ -63,7 +56,7 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range t.shards {
+	for _, s := range t.Parts {
 		reply, err := d.run(ctx, &d.scripts.ungroup, s.withGroup(group), s.of, group, "begin")
 		if err != nil {
 			return err
@@ -72,10 +65,13 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 		case "members":
 			return errMembers("delete the group", name, group, reply.Text(1))
 		case "missing":
-			return d.staleGroup(ctx, t, group)
+			if _, err := s.consult(ctx, &d.scripts.stats, ""); err != nil { // now the groups are known
+				return err
+			}
+			return redisshell.NoGroup(name, group, s.groups().names)
 		}
 		s.learn(reply.Text(1), reply.Text(2))
-		if _, err := s.purge(ctx, t, group, true); err != nil {
+		if _, err := s.purge(ctx, group, true); err != nil {
 			return err
 		}
 		if _, err := d.run(ctx, &d.scripts.ungroup, s.withGroup(group), s.of, group, "end"); err != nil {
@@ -87,38 +83,15 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 
 // Delete removes single messages.
 func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
-	errs := make([]error, len(ts))
-	for i, target := range ts {
-		errs[i] = d.deleteOne(ctx, target)
-	}
-	return errs
-}
-
-func (d *Driver) deleteOne(ctx context.Context, target driver.Target) error {
-	if err := target.Check(); err != nil {
-		return err
-	}
-	t, s, seq, err := d.target(ctx, target)
-	if err != nil {
-		return err
-	}
-	reply, err := s.change(ctx, &d.scripts.del, nil, func(g *groups) []any {
-		return []any{seq, offsetText(g, target.Group), strconv.Itoa(target.Death)}
+	return redisshell.Each(ts, func(target *driver.Target) error {
+		s, seq, err := d.target(ctx, *target)
+		if err != nil {
+			return err
+		}
+		reply, err := s.change(ctx, &d.scripts.del, nil, target.Group, seq, target.Death)
+		if err != nil {
+			return err
+		}
+		return redisshell.Verdict(*target, reply.Text(0))
 	})
-	if err != nil {
-		return err
-	}
-	return d.verdict(t, s, target, reply.Text(0))
-}
-
-// offsetText tells a script which group is meant; one that does not exist is beyond all.
-func offsetText(g *groups, name string) string {
-	if name == "" {
-		return ""
-	}
-	o, ok := g.offset(name)
-	if !ok {
-		o = topicKeys + len(g.names)*groupKeys
-	}
-	return strconv.Itoa(o)
 }

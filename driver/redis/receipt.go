@@ -3,7 +3,6 @@ package redis
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
@@ -20,7 +19,7 @@ func (p *publication) receipts(x *shardPublish, reply redisconn.Reply) error {
 			return reply.ErrShape("publish")
 		}
 		for n, i := range x.at {
-			p.rs[i] = driver.Receipt{ID: p.msgs[i].ID, Ref: x.shard.ref(first + uint64(n))}
+			p.Receipts[i] = driver.Receipt{ID: p.Messages[i].ID, Ref: x.shard.ref(first + uint64(n))}
 		}
 		return nil
 	case "mixed":
@@ -29,7 +28,8 @@ func (p *publication) receipts(x *shardPublish, reply redisconn.Reply) error {
 			return reply.ErrShape("publish")
 		}
 		for n, i := range x.at {
-			p.rs[i] = p.receipt(x, p.msgs[i].ID, list[n])
+			p.Receipts[i] = redisshell.Receipt(p.Messages[i], list[n], x.shard.place)
+			p.Receipts[i].ID = unindexID(p.Receipts[i].ID)
 		}
 		return nil
 	case "missing":
@@ -37,25 +37,6 @@ func (p *publication) receipts(x *shardPublish, reply redisconn.Reply) error {
 			"it was deleted or published meanwhile", nil)
 	}
 	return reply.ErrShape("publish")
-}
-
-func (p *publication) receipt(x *shardPublish, id, what string) driver.Receipt {
-	r := driver.Receipt{ID: id}
-	seq, first, _ := strings.Cut(what[1:], " ")
-	switch n, _ := strconv.ParseUint(seq, 10, 64); what[0] {
-	case 's':
-		r.Ref = x.shard.ref(n)
-	case 'd':
-		r.Ref, r.Duplicate = x.shard.ref(n), true
-		if first != "" {
-			r.ID = unindexID(first)
-		}
-	case 'm', 'b':
-		r.Err = redisshell.ErrBound(x.topic.name)
-	default:
-		r.Err = redisconn.Reply{what}.ErrShape("publish")
-	}
-	return r
 }
 
 // unindexID undoes indexID.
@@ -68,4 +49,10 @@ func unindexID(s string) string {
 
 func (s *shard) ref(seq uint64) driver.Ref {
 	return driver.Ref{Partition: int32(s.index), Pos: min(seq, math.MaxInt64)}
+}
+
+// place is where a message is, of which a script told the sequence number.
+func (s *shard) place(seq string) driver.Ref {
+	n, _ := strconv.ParseUint(seq, 10, 64)
+	return s.ref(n)
 }

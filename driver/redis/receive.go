@@ -28,17 +28,20 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		stray, extra, p, news, err := s.reserve(max)
-		s.unclaim(ctx, extra)
-		if err != nil || len(stray) > 0 {
-			return stray, err
+		p, err := s.reserve(max)
+		s.unclaim(ctx, p.extra)
+		if err != nil || len(p.stray) > 0 {
+			return p.stray, err
+		}
+		if len(p.extra) > 0 {
+			continue
 		}
 		if p.reserved() > 0 {
 			if ds, err := s.claimFor(ctx, p); len(ds) > 0 || err != nil {
 				return ds, err
 			}
 		}
-		j, err := s.await(ctx, max, news)
+		j, err := s.await(ctx, max, p.news)
 		if err != nil {
 			return nil, err
 		}
@@ -50,13 +53,15 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 	}
 }
 
-// plan is one claim under way.
+// plan is one claim under way, or what an earlier one brought for nobody.
 type plan struct {
-	most     int             // deliveries that the caller takes
-	room     int             // for new ones
-	again    []claimRequest  // claims that may have taken effect: they come first
-	attached *attachedClaim  // it is under way with a settlement
-	news     <-chan struct{} // when it was made
+	stray    []*driver.Delivery // are returned
+	extra    []*driver.Delivery // cannot be returned
+	most     int                // deliveries that the caller takes
+	room     int                // for new ones
+	again    []claimRequest     // claims that may have taken effect: they come first
+	attached *attachedClaim     // it is under way with a settlement
+	news     <-chan struct{}    // when it was made
 }
 
 // reserved is how many deliveries a plan may bring.
@@ -68,35 +73,27 @@ func (p plan) reserved() int {
 	return n
 }
 
-// reserve returns what an earlier claim brought for nobody, with releases of what cannot be returned, or makes room for
-// a claim.
-func (s *subscription) reserve(most int) (stray []*driver.Delivery, extra []*driver.Delivery, p plan,
-	news <-chan struct{}, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.gate.Refuse(); err != nil {
-		return nil, nil, p, nil, err
+// reserve returns what an earlier claim brought for nobody, or makes room for a claim.
+func (s *subscription) reserve(most int) (p plan, err error) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if err := s.Gate.Refuse(); err != nil {
+		return p, err
 	}
-	if stray, extra = s.takeStray(most); len(stray)+len(extra) > 0 {
-		return stray, extra, p, closedNews, nil
+	p.most, p.news = most, s.Gate.News()
+	p.stray, p.extra = s.takeStray(most)
+	if len(p.stray)+len(p.extra) > 0 || s.abandoned > 0 { // the claim of who gave up comes first, so that order is kept
+		return p, nil
 	}
-	if s.abandoned > 0 { // its claim comes first, so that order is kept
-		return nil, nil, p, s.gate.News(), nil
-	}
-	if s.gate.Left(len(s.held)) <= 0 {
-		s.dropEnded()
-	}
-	p.most, p.news, p.again, s.unknown = most, s.gate.News(), s.unknown, nil
-	p.room = s.gate.Room(min(most, claimMost), len(s.held)+p.reserved())
+	s.DropEnded()
+	p.again, s.unknown = s.unknown, nil
+	p.room = s.Gate.Room(min(most, claimMost), len(s.Held)+p.reserved())
 	if n := p.reserved(); n > 0 {
-		s.gate.Reserve(n)
+		s.Gate.Reserve(n)
 		s.claims.Add(1)
 	}
-	return nil, nil, p, p.news, nil
+	return p, nil
 }
-
-// closedNews lets a caller go on at once.
-var closedNews = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // takeStray takes what is still held of what a cancelled claim brought. A run is never spread over two calls of
 // Receive: a settlement that returns the rest of it could cross the second one. What does not fit of it is released.
@@ -108,7 +105,7 @@ func (s *subscription) takeStray(most int) (stray []*driver.Delivery, extra []*d
 	for _, d := range s.stray {
 		t := d.Token.(*token)
 		switch {
-		case !s.held[t] || now.After(t.until):
+		case !s.Held[t] || now.After(t.until):
 		case expired(d, now):
 			extra = append(extra, d)
 		case len(stray) < most:
@@ -124,16 +121,6 @@ func (s *subscription) takeStray(most int) (stray []*driver.Delivery, extra []*d
 	return stray, extra
 }
 
-// dropEnded forgets deliveries whose leases have ended by our clock. The caller has the lock.
-func (s *subscription) dropEnded() {
-	now := time.Now()
-	for t := range s.held {
-		if now.After(t.until) {
-			delete(s.held, t)
-		}
-	}
-}
-
 // claimFor claims into reserved room. If ctx ends meanwhile, what is claimed is kept for the next Receive.
 func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery, error) {
 	type result struct {
@@ -146,26 +133,26 @@ func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery
 		defer s.claims.Done()
 		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimPatience)
 		defer cancel()
-		ds, err := s.claim(detached, p)
-		s.mu.Lock()
-		s.gate.Free(p.reserved())
+		ds, err := s.claimInTurn(detached, p)
+		s.Mu.Lock()
+		s.Gate.Free(p.reserved())
 		select {
 		case <-abandoned:
 			s.abandoned--
 			s.stray = append(s.stray, ds...)
-			s.gate.Announce()
+			s.Gate.Announce()
 		default:
 			done <- result{ds, err}
 		}
-		s.mu.Unlock()
+		s.Mu.Unlock()
 	}()
 	select {
 	case r := <-done:
 		return r.ds, r.err
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	select {
 	case r := <-done:
 		return r.ds, r.err
@@ -174,6 +161,20 @@ func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery
 		s.abandoned++
 		return nil, ctx.Err()
 	}
+}
+
+// claimInTurn claims when that is its turn. What is under way with a settlement takes no connection of its own.
+func (s *subscription) claimInTurn(ctx context.Context, p plan) ([]*driver.Delivery, error) {
+	if p.attached == nil {
+		if err := s.d.shell.Claims.Take(ctx); err != nil {
+			s.Mu.Lock()
+			s.unknown = append(s.unknown, p.again...)
+			s.Mu.Unlock()
+			return nil, err
+		}
+		defer s.d.shell.Claims.GiveBack()
+	}
+	return s.claim(ctx, p)
 }
 
 // claim asks again for what may have been claimed, and otherwise takes from the shards in turn.
@@ -188,10 +189,10 @@ func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, e
 	if ds, err := s.recover(ctx, p); len(ds) > 0 || err != nil {
 		return ds, err
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.turn++
 	turn := s.turn
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	var all []*driver.Delivery
 	short := p.room > 0
 	for i := range s.keys {
@@ -212,10 +213,10 @@ func (s *subscription) claim(ctx context.Context, p plan) ([]*driver.Delivery, e
 // leftNothing notes whether a claim has taken all there was. Then there is nothing more to claim until the next
 // announcement.
 func (s *subscription) leftNothing(is bool, p plan) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.gate.Refilled(); is {
-		s.gate.Emptied(p.news)
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.Gate.Refilled(); is {
+		s.Gate.Emptied(p.news)
 	}
 }
 
@@ -231,19 +232,19 @@ func (s *subscription) recover(ctx context.Context, p plan) ([]*driver.Delivery,
 		b, err = s.claimFrom(ctx, l, nil)
 		found = append(found, b.ds...)
 		if err != nil {
-			s.mu.Lock()
+			s.Mu.Lock()
 			if !slices.Contains(s.unknown, l) { // or claimFrom has noted it
 				s.unknown = append(s.unknown, l)
 			}
 			s.unknown = append(s.unknown, p.again[i+1:]...)
-			s.mu.Unlock()
+			s.Mu.Unlock()
 			break
 		}
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.stray = append(s.stray, found...)
 	ds, extra := s.takeStray(p.most)
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	s.unclaim(ctx, extra)
 	return ds, unlessSome(ds, err)
 }
@@ -272,7 +273,7 @@ func (s *subscription) claimFrom(ctx context.Context, a claimRequest, j *attache
 			if try < claimTries {
 				continue
 			}
-			if time.Since(b.before) > s.o.Lease {
+			if time.Since(b.before) > s.Options.Lease {
 				err = driver.NewError(driver.ErrUnknown, "the server takes longer to answer than a lease lasts",
 					"use longer leases", nil)
 				b.claimed = true
@@ -280,13 +281,13 @@ func (s *subscription) claimFrom(ctx context.Context, a claimRequest, j *attache
 		}
 		if err != nil {
 			if b.claimed || errors.Is(err, driver.ErrUnknown) {
-				s.mu.Lock()
+				s.Mu.Lock()
 				s.unknown = append(s.unknown, a)
-				s.mu.Unlock()
+				s.Mu.Unlock()
 			}
 			return &batch{}, err
 		}
-		b.keep()
+		s.Hold(b.ds)
 		if len(b.ds) > 0 || b.dropped == 0 {
 			return b, nil
 		}

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -140,11 +139,11 @@ func (c *scheduler) sleep() time.Duration {
 // promote lets everything that is due in a shard take effect, in small steps.
 func (c *scheduler) promote(ctx context.Context, s *shard) {
 	for ctx.Err() == nil {
-		reply, err := s.overAll(ctx, &c.d.scripts.promote, func(*groups) []any { return []any{promoteAtOnce} })
+		reply, err := s.overAll(ctx, &c.d.scripts.promote, nil, promoteAtOnce)
 		switch {
 		case err != nil:
 			if ctx.Err() == nil {
-				c.d.o.Logger.Warn("ferry: cannot make due what is due", "topic", s.topic, "error", err)
+				c.d.o.Logger.Warn("ferry: cannot make due what is due", "topic", s.t.Name, "error", err)
 				c.note(s, time.Now().Add(c.d.o.Fallback))
 			}
 			return
@@ -156,19 +155,15 @@ func (c *scheduler) promote(ctx context.Context, s *shard) {
 			}
 			continue
 		}
-		now, err1 := strconv.ParseInt(reply.Text(1), 10, 64)
-		next, err2 := strconv.ParseInt(reply.Text(2), 10, 64)
-		if err1 == nil {
-			c.d.clock.saw(now)
-		}
+		now, next := reply.Number(1), reply.Number(2)
+		c.d.clock.saw(now)
 		for group := range strings.FieldsSeq(reply.Text(3)) { // without waiting to hear of it ourselves
-			c.d.announce(s.topic, group)
-		}
-		if err2 != nil {
-			return
+			c.d.announce(s.t.Name, group)
 		}
 		if next > now {
 			c.note(s, time.Now().Add(soon(next-now)))
+		}
+		if reply.Text(2) == "" || next > now {
 			return
 		}
 	}
@@ -181,7 +176,7 @@ func soon(ms int64) time.Duration { return time.Duration(min(ms, 24*60*60*1000))
 func (c *scheduler) remove(t *topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range t.shards {
+	for _, s := range t.Parts {
 		delete(c.all, s)
 		delete(c.next, s)
 	}

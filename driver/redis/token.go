@@ -72,6 +72,18 @@ func (t *token) leaveBatch() {
 	t.batch = nil
 }
 
+// HeldBy reports whether a member has received it.
+func (t *token) HeldBy(member any) bool { return member == any(&t.s.Member) }
+
+// Part is its shard.
+func (t *token) Part() int { return t.shard }
+
+// Place is its sequence number.
+func (t *token) Place() string { return t.seq }
+
+// Ended reports whether its lease is over by our clock.
+func (t *token) Ended(now time.Time) bool { return now.After(t.until) }
+
 // String names the delivery by its lease and its message.
 func (t *token) String() string { return t.first + "/" + t.seq }
 

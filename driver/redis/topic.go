@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,19 +12,15 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/redisshell"
-	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // topic is what this process knows about one.
-type topic struct {
-	name   string
-	shards []*shard
-}
+type topic = redisshell.Topic[*shard]
 
 // shard is one hash slot's worth of a topic.
 type shard struct {
 	d     *Driver
-	topic string
+	t     *topic
 	index int
 	of    string // how many shards the topic has
 	tag   string
@@ -46,26 +41,11 @@ type groups struct {
 	plain []string // those that lua/plain.lua needs
 }
 
-func (d *Driver) newTopic(name string, shards int) *topic {
-	t := &topic{name: name}
-	for i := range shards {
-		tag := tagOf(d.o.Prefix, name, i)
-		s := &shard{d: d, topic: name, index: i, of: strconv.Itoa(shards), tag: tag, keys: keysOfTopic(tag)}
-		s.known = &groups{keys: s.keys}
-		t.shards = append(t.shards, s)
-	}
-	return t
-}
-
-// Name and Parts are what the registry has of it.
-func (t *topic) Name() string { return t.name }
-
-// Parts is the number of shards.
-func (t *topic) Parts() int { return len(t.shards) }
-
-// shardFor returns where a message belongs. One that nothing binds goes where the caller's turn is.
-func (t *topic) shardFor(m *driver.Message, turn uint64) *shard {
-	return t.shards[redisshell.PartFor(m, turn, len(t.shards))]
+func (d *Driver) newShard(t *topic, index, shards int) *shard {
+	tag := tagOf(d.o.Prefix, t.Name, index)
+	s := &shard{d: d, t: t, index: index, of: strconv.Itoa(shards), tag: tag, keys: keysOfTopic(tag)}
+	s.known = &groups{keys: s.keys}
+	return s
 }
 
 // groups returns what is known of the groups, perhaps outdated.
@@ -92,40 +72,18 @@ func (s *shard) learn(epoch, names string) *groups {
 	return g
 }
 
-// offset returns where the keys of a group begin among those of all, as scripts count.
-func (g *groups) offset(name string) (int, bool) {
-	i := slices.Index(g.names, name)
-	return topicKeys + i*groupKeys, i >= 0
-}
-
 // withGroup returns the keys of the topic and of one group.
 func (s *shard) withGroup(name string) []string {
 	return append(slices.Clone(s.keys), keysOfGroup(s.tag, name)...)
 }
 
-// checkTopic refuses a topic of which keys exist with another type.
-func (d *Driver) checkTopic(ctx context.Context, t *topic) error {
-	for _, s := range t.shards {
-		if err := d.checkTypes(ctx, s.keys); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// check refuses a shard of which keys exist with another type.
+func (s *shard) check(ctx context.Context) error { return s.d.checkTypes(ctx, s.keys) }
 
-// ensure returns a topic, and creates it if it does not exist.
-func (d *Driver) ensure(ctx context.Context, name string, shards int) (*topic, error) {
-	return d.topics.Ensure(ctx, name, cmp.Or(shards, d.o.Shards))
-}
-
-// create makes the shards of a topic that is in the registry.
-func (d *Driver) create(ctx context.Context, t *topic) error {
-	for _, s := range t.shards {
-		if _, err := s.join(ctx, membership{}); err != nil {
-			return err
-		}
-	}
-	return nil
+// create makes a shard of a topic that is in the registry.
+func (s *shard) create(ctx context.Context) error {
+	_, err := s.join(ctx, membership{})
+	return err
 }
 
 // membership is what join asks for.
@@ -137,8 +95,23 @@ type membership struct {
 	only   bool // only if the topic has no group
 }
 
-// join creates topic and group in one shard if they do not exist.
-func (s *shard) join(ctx context.Context, m membership) (*groups, error) {
+// joinAll creates a group in all shards of a topic, which is created if it does not exist.
+func (d *Driver) joinAll(ctx context.Context, name string, m membership) (*topic, error) {
+	return d.topics.With(ctx, name, 0, func(t *topic) error {
+		return t.Each(func(s *shard) error {
+			_, err := s.join(ctx, m)
+			return err
+		})
+	})
+}
+
+// joinOne is the Join of the topics.
+func (s *shard) joinOne(ctx context.Context, group string, only bool) ([]string, error) {
+	return s.join(ctx, membership{group: group, only: only})
+}
+
+// join creates topic and group in one shard if they do not exist, and returns the names of all groups.
+func (s *shard) join(ctx context.Context, m membership) ([]string, error) {
 	name := m.group
 	if name == "" {
 		name = driver.DefaultGroup // for the keys; it is not created
@@ -154,21 +127,19 @@ func (s *shard) join(ctx context.Context, m membership) (*groups, error) {
 	}
 	switch reply.Text(0) {
 	case "ok":
-		return s.learn(reply.Text(1), reply.Text(2)), nil
+		return s.learn(reply.Text(1), reply.Text(2)).names, nil
 	case "shards":
-		return nil, driver.NewError(driver.ErrConflict,
-			fmt.Sprintf("topic %q has %s shards, not %s", s.topic, reply.Text(1), s.of),
-			"drain the topic, then delete and create it with the other number", nil)
+		return nil, s.otherShards(ctx, reply.Text(1))
 	case "order":
 		other := driver.Strict
 		if reply.Text(1) == "1" {
 			other = driver.Relaxed
 		}
 		return nil, driver.NewError(driver.ErrConflict,
-			fmt.Sprintf("group %q of topic %q has %s order, not %s", m.group, s.topic, other, m.order),
+			fmt.Sprintf("group %q of topic %q has %s order, not %s", m.group, s.t.Name, other, m.order),
 			"use the same order for all members, or delete the group first", nil)
 	case "full":
-		return nil, driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has the most groups a topic can have", s.topic),
+		return nil, driver.NewError(driver.ErrFull, fmt.Sprintf("topic %q has the most groups a topic can have", s.t.Name),
 			"delete groups that are not used", nil)
 	}
 	return nil, reply.ErrShape("group")
@@ -177,30 +148,13 @@ func (s *shard) join(ctx context.Context, m membership) (*groups, error) {
 // staleTries bounds how often a call is repeated because the groups changed meanwhile.
 const staleTries = 10
 
-// overAll calls a script that is given all groups, again if they have changed. It returns nil when the topic is gone.
-func (s *shard) overAll(ctx context.Context, sc *script, args func(*groups) []any) (redisconn.Reply, error) {
-	return s.overAllAnd(ctx, sc, nil, args)
-}
-
-// change is overAll of a script that is told which request it is, so that one that is repeated changes nothing. Keys of
-// a group that is not one of them any more may follow.
-func (s *shard) change(ctx context.Context, sc *script, more []string,
-	args func(*groups) []any) (redisconn.Reply, error) {
-	r := s.d.requests.take()
-	defer s.d.requests.giveBack(r)
-	request := r.name()
-	return s.overAllAnd(ctx, sc, more, func(g *groups) []any { return append([]any{request}, args(g)...) })
-}
-
-func (s *shard) overAllAnd(ctx context.Context, sc *script, more []string,
-	args func(*groups) []any) (redisconn.Reply, error) {
+// overAll calls a script that is given all groups, again if they have changed; keys of a group that is not one of them
+// any more may follow. It returns nil when the topic is gone.
+func (s *shard) overAll(ctx context.Context, sc *script, more []string, args ...any) (redisconn.Reply, error) {
 	for range staleTries {
 		g := s.groups()
-		keys := g.keys
-		if more != nil {
-			keys = slices.Concat(keys, more)
-		}
-		reply, err := s.d.run(ctx, sc, keys, append([]any{s.of, g.epoch}, args(g)...)...)
+		reply, err := s.d.run(ctx, sc, append(g.keys[:len(g.keys):len(g.keys)], more...),
+			append([]any{s.of, g.epoch}, args...)...)
 		if err != nil || reply.Text(0) != "stale" {
 			return reply, err
 		}
@@ -210,18 +164,49 @@ func (s *shard) overAllAnd(ctx context.Context, sc *script, more []string,
 		s.learn(reply.Text(2), reply.Text(3))
 	}
 	return nil, driver.NewError(driver.ErrNotApplied,
-		fmt.Sprintf("the groups of topic %q keep changing", s.topic), "try again", nil)
+		fmt.Sprintf("the groups of topic %q keep changing", s.t.Name), "try again", nil)
 }
 
-// gone says that a topic was deleted meanwhile.
-func (d *Driver) gone(t *topic) error {
-	d.topics.Forget(t)
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", t.name),
-		"it was deleted meanwhile", nil)
+// otherShards says that the topic has another number of shards: perhaps it was made anew.
+func (s *shard) otherShards(ctx context.Context, has string) error {
+	s.d.topics.Forget(s.t)
+	again, err := s.d.topics.Lookup(ctx, s.t.Name)
+	if err == nil && again != nil && len(again.Parts) != len(s.t.Parts) {
+		return redisshell.ErrStale
+	}
+	return errShards(s.t, has, s.of)
 }
 
-func (t *topic) noGroup(name string, names []string) error {
-	names = slices.Clone(names)
-	slices.Sort(names)
-	return refusal.NoGroup(t.name, name, names)
+func errShards(t *topic, has, wanted any) error {
+	return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q has %v shards, not %v", t.Name, has, wanted),
+		"drain the topic, then delete and create it with the other number", nil)
+}
+
+// consult calls a script about a shard, or about what one of its groups has there, and says when there is no such topic
+// or group.
+func (s *shard) consult(ctx context.Context, sc *script, group string, args ...any) (redisconn.Reply, error) {
+	reply, err := s.overAll(ctx, sc, nil, append([]any{group}, args...)...)
+	return s.present(group, reply, err)
+}
+
+// change is consult of a script that is told which request it is, so that one that is repeated changes nothing.
+func (s *shard) change(ctx context.Context, sc *script, more []string, group string,
+	args ...any) (redisconn.Reply, error) {
+	r := s.d.requests.take()
+	defer s.d.requests.giveBack(r)
+	reply, err := s.overAll(ctx, sc, more, append([]any{group, r.name()}, args...)...)
+	return s.present(group, reply, err)
+}
+
+// present makes an error of the answer of a script that found no such topic or group.
+func (s *shard) present(group string, reply redisconn.Reply, err error) (redisconn.Reply, error) {
+	switch names := s.groups().names; {
+	case err != nil:
+		return nil, err
+	case reply == nil:
+		return nil, s.d.topics.Gone(s.t)
+	case reply.Text(0) == "missing" && group != "" && !slices.Contains(names, group):
+		return nil, redisshell.NoGroup(s.t.Name, group, names)
+	}
+	return reply, nil
 }

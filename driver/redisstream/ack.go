@@ -14,15 +14,14 @@ func (s *subscription) ack(ctx context.Context, ss []driver.Settlement, acks map
 	odd := map[*partition][]int{}
 	for len(acks) > 0 {
 		var calls []*scriptCall
-		var orders [][]int
 		for part, list := range acks {
 			order, args := s.ackArgs(ss, list[:min(len(list), settleAtOnce)])
-			calls, orders = append(calls, &scriptCall{part: part, script: &s.d.scripts.ack, args: args}), append(orders, order)
+			calls = append(calls, &scriptCall{part: part, script: &s.d.scripts.ack, args: args, about: order})
 		}
-		s.d.runAll(ctx, calls)
-		for n, c := range calls {
-			more := acks[c.part][len(orders[n]):]
-			if rest := s.acked(c, ss, orders[n], errs); len(rest) > 0 {
+		_ = s.d.runAll(ctx, calls)
+		for _, c := range calls {
+			more := acks[c.part][len(c.about):]
+			if rest := s.acked(c, ss, errs); len(rest) > 0 {
 				odd[c.part], more = append(rest, more...), nil
 			}
 			if c.err != nil {
@@ -40,9 +39,9 @@ func (s *subscription) ack(ctx context.Context, ss []driver.Settlement, acks map
 }
 
 // acked reads the answer to one call, and returns what must be settled otherwise.
-func (s *subscription) acked(c *scriptCall, ss []driver.Settlement, order []int, errs []error) (odd []int) {
+func (s *subscription) acked(c *scriptCall, ss []driver.Settlement, errs []error) (odd []int) {
 	delivery := func(i int) *driver.Delivery { return ss[i].Delivery }
-	s.judge(c, order, delivery, errs, func(i int, t *token, letter byte) {
+	s.judge(c, delivery, errs, func(i int, t *token, letter byte) {
 		switch letter {
 		case 0:
 		case 's':
@@ -59,7 +58,7 @@ func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]int, []any)
 	at := func(i int) *token { return ss[i].Delivery.Token.(*token) }
 	leases, n := byLease(run, at), len(run)
 	order, args := make([]int, 0, n), make([]any, 4, 8+3*len(leases)+2*n)
-	copy(args, []any{s.o.Group, "acked", n, len(leases)})
+	copy(args, []any{s.Options.Group, "acked", n, len(leases)})
 	for _, of := range leases {
 		args = append(args, at(of[0]).lease, len(of), placesOf(of, at))
 		order = append(order, of...)
@@ -75,7 +74,7 @@ func (s *subscription) ackArgs(ss []driver.Settlement, run []int) ([]int, []any)
 	for _, i := range order {
 		args = append(args, &at(i).name)
 	}
-	return order, append(args, total, sizes, took, s.o.Instance)
+	return order, append(args, total, sizes, took, s.Options.Instance)
 }
 
 // placesOf tells where deliveries are in their claim, as ranges, if that is noted whole.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // auditTries bounds how often a partition is counted again because it changed meanwhile.
@@ -23,8 +23,8 @@ func (d *Driver) Audit(ctx context.Context, name string, fix bool) (driver.Audit
 	if err != nil {
 		return report, err
 	}
-	for _, p := range t.parts {
-		a := &auditing{d: d, t: t, p: p, fix: fix}
+	for _, p := range t.Parts {
+		a := &auditing{d: d, p: p, fix: fix}
 		for range auditTries {
 			if err := a.run(ctx); err != nil {
 				return report, err
@@ -48,7 +48,6 @@ func (d *Driver) Audit(ctx context.Context, name string, fix bool) (driver.Audit
 // auditing is an audit of one partition.
 type auditing struct {
 	d   *Driver
-	t   *topic
 	p   *partition
 	fix bool
 
@@ -64,23 +63,20 @@ func (a *auditing) run(ctx context.Context) error {
 	a.checked, a.found, a.counted, a.quiet = 0, map[string]int64{}, nil, true
 	mended := a.problems
 	a.problems = nil
-	err := a.d.sweep(ctx, a.t, a.p, &a.d.scripts.audit, "", 4, func(r redisconn.Reply) error {
-		n, _ := strconv.Atoi(r.Text(1))
-		a.checked += n
+	err := a.p.sweep(ctx, &a.d.scripts.audit, "", 4, func(r redisconn.Reply) {
+		a.checked += int(r.Number(1))
 		for _, x := range r.List(2) {
 			p := redisconn.ReplyOf(x)
 			a.problems = append(a.problems,
 				driver.Problem{Kind: p.Text(0), Group: p.Text(1), ID: p.Text(2), Text: p.Text(3), Fixed: p.Text(4) == "1"})
 			a.quiet = a.quiet && p.Text(4) != "1" // what is found changes with it
 		}
-		for what, n := range r.List(3).Map() {
-			k, _ := strconv.ParseInt(n, 10, 64)
-			a.found[what] += k
+		for found, i := r.List(3), 0; i < len(found); i += 2 {
+			a.found[found.Text(i)] += found.Number(i + 1)
 		}
 		counted := r.List(5).Map()
 		a.quiet = a.quiet && (a.counted == nil || maps.Equal(a.counted, counted))
 		a.counted = counted
-		return nil
 	}, redisconn.Flag(a.fix))
 	for _, p := range mended { // a repaired one is not found again
 		if p.Fixed {
@@ -96,7 +92,7 @@ func (a *auditing) run(ctx context.Context) error {
 func (a *auditing) compare(ctx context.Context) error {
 	for _, key := range slices.Sorted(maps.Keys(a.counted)) {
 		group, what, _ := strings.Cut(key, " ")
-		counted, _ := strconv.ParseInt(a.counted[key], 10, 64)
+		counted := redisshell.Whole(a.counted, key)
 		c, compared := counters[what]
 		if !compared || counted == a.found[key] {
 			continue

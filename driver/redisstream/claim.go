@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
 )
@@ -35,7 +37,7 @@ func (s *subscription) send(ctx context.Context, claims []*claim, room int) (fai
 	for i, c := range claims {
 		calls[i] = &scriptCall{part: c.part, script: &s.d.scripts.claim, args: c.args(most, false)}
 	}
-	s.d.runAll(ctx, calls)
+	_ = s.d.runAll(ctx, calls)
 	for i, c := range claims {
 		if _, err := c.answer(ctx, calls[i].reply, calls[i].err); err != nil {
 			failed = err
@@ -57,8 +59,17 @@ type claim struct {
 	begun time.Time
 	now   time.Time // the server's
 	got   claimed
-	place int     // of the next delivery in the claim, if that is noted whole
-	room  []taken // for deliveries that are to come
+	conn  *goredis.Conn // of a claim of much, which is one transaction; else nil
+	place int           // of the next delivery in the claim, if that is noted whole
+	room  []taken       // for deliveries that are to come
+}
+
+// run calls a script of the partition, by the connection that the claim has, if it has one.
+func (c *claim) run(ctx context.Context, s *script, args ...any) (redisconn.Reply, error) {
+	if c.conn == nil {
+		return c.part.run(ctx, s, args...)
+	}
+	return c.part.runOn(ctx, c.conn, s, args)
 }
 
 // taken is a delivery and its token: many are made at once.
@@ -74,16 +85,16 @@ func (c *claim) expect(n int) {
 }
 
 func (c *claim) args(most int, deep bool) []any {
-	s := c.s
-	return []any{s.o.Group, s.id, c.x.epoch, c.lease, most, s.o.Lease.Milliseconds(), s.o.MaxRun, s.o.Instance,
-		s.d.o.Window, s.steps[0], s.steps[1], s.steps[2], s.steps[3], c.x.lost, smallClaim, redisconn.Flag(deep)}
+	s, o := c.s, &c.s.Options
+	return []any{o.Group, s.ID, c.x.epoch, c.lease, most, o.Lease.Milliseconds(), o.MaxRun, o.Instance,
+		s.d.o.Window, s.Steps[0], s.Steps[1], s.Steps[2], s.Steps[3], c.x.lost, smallClaim, redisconn.Flag(deep)}
 }
 
 // heard notes whether an answer came: what an unknown claim took is returned by the next one.
 func (c *claim) heard(err error) {
 	s := c.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	x := &s.stakes[c.at]
 	switch {
 	case errors.Is(err, driver.ErrUnknown):
@@ -127,7 +138,8 @@ func (c *claim) answer(ctx context.Context, reply redisconn.Reply, err error) (r
 		c.got.next = time.Duration(min(max(due-c.now.UnixMilli(), 0), time.Hour.Milliseconds())) * time.Millisecond
 	}
 	c.expect(len(reply.List(4)) + len(reply.List(5)))
-	defer c.hold(len(c.got.ds))
+	had := len(c.got.ds)
+	defer func() { c.s.Hold(c.got.ds[had:]) }()
 	for _, v := range reply.List(4) {
 		item := redisconn.ReplyOf(v)
 		if err := c.take(ctx, item, item.List(5),
@@ -182,23 +194,14 @@ func (c *claim) take(ctx context.Context, item, fields redisconn.Reply, h histor
 	x := &c.room[0]
 	c.room = c.room[1:]
 	x.token = token{s: c.s, part: c.part, id: item.Text(0), lease: c.lease, place: c.place,
-		until: c.begun.Add(c.s.o.Lease)}
+		until: c.begun.Add(c.s.Options.Lease)}
 	if err := c.fill(x, fields, h); err != nil {
 		c.got.more = true
-		_, err := c.part.run(ctx, &c.s.d.scripts.invalid, x.token.id, err.Error())
+		_, err := c.run(ctx, &c.s.d.scripts.invalid, x.token.id, err.Error())
 		return err
 	}
 	c.got.ds = append(c.got.ds, &x.Delivery)
 	return nil
-}
-
-// hold notes that deliveries are ours, from one on.
-func (c *claim) hold(from int) {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	for _, d := range c.got.ds[from:] {
-		c.s.held[d.Token.(*token)] = true
-	}
 }
 
 // fill makes a delivery of the fields of an entry.
@@ -209,7 +212,7 @@ func (c *claim) fill(x *taken, fields redisconn.Reply, h history) error {
 		return err
 	}
 	ref := c.part.ref(t.id)
-	m.Topic, m.PublishedAt = c.s.o.Topic, time.UnixMilli(int64(ref.Pos))
+	m.Topic, m.PublishedAt = c.s.Options.Topic, time.UnixMilli(int64(ref.Pos))
 	if h.published != "" {
 		m.PublishedAt = redisconn.Wall(h.published)
 	}
@@ -217,8 +220,8 @@ func (c *claim) fill(x *taken, fields redisconn.Reply, h history) error {
 		return err
 	}
 	t.name, t.key, t.size = m.ID, m.Key, size
-	x.Delivery = driver.Delivery{Message: m, Group: c.s.o.Group, Ref: ref, Attempt: 1, Deliveries: 1, ClaimedAt: c.now,
-		LeaseUntil: t.until, Token: t}
+	x.Delivery = driver.Delivery{Message: m, Group: c.s.Options.Group, Ref: ref, Attempt: 1, Deliveries: 1,
+		ClaimedAt: c.now, LeaseUntil: t.until, Token: t}
 	if h.cause != "" {
 		failed, _ := strconv.Atoi(h.failed)
 		lost, _ := strconv.Atoi(h.lost)

@@ -8,7 +8,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
@@ -22,7 +21,7 @@ type Driver struct {
 	client  goredis.UniversalClient // of the shell
 	scripts *scripts
 	caps    driver.Capabilities
-	topics  *redisshell.Topics[*topic]
+	topics  *redisshell.Topics[*partition]
 	wake    *redisshell.Notifier[*partition]
 }
 
@@ -40,38 +39,25 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 		return nil, err
 	}
 	d.client = d.shell.Client
-	d.adapt(d.shell.Survey.Opened())
-	d.topics = redisshell.NewTopics(d.shell, redisshell.TopicKind[*topic]{Part: "partition", New: d.newTopic,
-		Create: d.create})
+	d.scripts = newScripts(d.shell.Survey.Opened().Flags())
+	d.caps = d.shell.Capabilities(driver.Capabilities{
+		Driver:        "redisstream",
+		KeyedPriority: driver.PriorityInFetchWindow,
+		Parallel:      driver.ParallelPerPartition,
+		Dedup:         driver.DedupPerPartition,
+		IDWindow:      idWindow,
+		Bound:         driver.BoundPerPartition,
+		AtomicPublish: driver.AtomicPerPartition,
+		AtomicEmit:    driver.AtomicNever,
+		History:       driver.HistoryKept,
+		Endings:       true,
+		MaxBody:       o.MaxBody,
+	})
+	d.topics = redisshell.NewTopics(d.shell, redisshell.TopicKind[*partition]{Part: "partition", Parts: o.Partitions,
+		New: d.newPartition, Create: (*partition).create, Join: (*partition).joinOne})
 	d.wake = redisshell.NewNotifier[*partition](d.client, o.Logger)
 	d.shell.Go(d.hear)
 	return d, nil
-}
-
-// adapt notes what the server can do.
-func (d *Driver) adapt(s *redisconn.Server) {
-	d.scripts = newScripts(s.Flags())
-	d.caps = driver.Capabilities{
-		Driver:         "redisstream",
-		LeaseScope:     driver.LeasePerMessage,
-		MinLease:       time.Second,
-		DefaultLease:   10 * time.Second,
-		KeyedPriority:  driver.PriorityInFetchWindow,
-		Parallel:       driver.ParallelPerPartition,
-		Dedup:          driver.DedupPerPartition,
-		IDWindow:       idWindow,
-		Bound:          driver.BoundPerPartition,
-		AtomicPublish:  driver.AtomicPerPartition,
-		AtomicEmit:     driver.AtomicNever,
-		Counts:         driver.CountsExact,
-		GetByID:        driver.LookupIndexed,
-		PhysicalDelete: true,
-		History:        driver.HistoryKept,
-		Endings:        true,
-		Durability:     s.Level(),
-		Levels:         s.Levels(),
-		MaxBody:        d.o.MaxBody,
-	}
 }
 
 // KV returns the named values.

@@ -69,7 +69,7 @@ func (p *partition) entry(v redisconn.Reply) driver.Entry {
 	if err != nil {
 		m = nil
 	}
-	return redisshell.EntryOf(v, p.topic, p.ref(v.Text(1)), m, func() []byte { return rawOf(v.Texts(10)) })
+	return redisshell.EntryOf(v, p.t.Name, p.ref(v.Text(1)), m, func() []byte { return rawOf(v.Texts(10)) })
 }
 
 // rawOf shows an entry whole: of one field its value, of several all of them.

@@ -11,24 +11,12 @@ import (
 // Extend makes leases end one full lease from now.
 func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
 	errs := make([]error, len(ds))
-	for part, all := range s.byPart(ds, errs) {
+	for at, all := range s.ByPart(ds, errs) {
 		for run := range slices.Chunk(all, settleAtOnce) {
-			s.extend(ctx, part, ds, run, errs)
+			s.extend(ctx, s.t.Parts[at], ds, run, errs)
 		}
 	}
 	return errs
-}
-
-// byPart sorts deliveries that this subscription received, and notes what is wrong with the others.
-func (s *subscription) byPart(ds []*driver.Delivery, errs []error) map[*partition][]int {
-	parts := map[*partition][]int{}
-	for i, d := range ds {
-		t, err := s.tokenOf(d)
-		if errs[i] = err; err == nil {
-			parts[t.part] = append(parts[t.part], i)
-		}
-	}
-	return parts
 }
 
 // byLease divides deliveries of one partition by their leases, each in the order of the claim as far as that matters.
@@ -52,7 +40,7 @@ func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver
 	begun := time.Now()
 	at := func(i int) *token { return ds[i].Token.(*token) }
 	leases := byLease(run, at)
-	order, args := make([]int, 0, len(run)), []any{s.o.Group, s.o.Lease.Milliseconds(), len(leases)}
+	order, args := make([]int, 0, len(run)), []any{s.Options.Group, s.Options.Lease.Milliseconds(), len(leases)}
 	for _, of := range leases {
 		args = append(args, at(of[0]).lease, len(of))
 		for _, i := range of {
@@ -60,13 +48,13 @@ func (s *subscription) extend(ctx context.Context, part *partition, ds []*driver
 		}
 		order = append(order, of...)
 	}
-	c := &scriptCall{part: part, script: &s.d.scripts.extend, args: args}
-	s.d.runAll(ctx, []*scriptCall{c})
-	s.judge(c, order, func(i int) *driver.Delivery { return ds[i] }, errs, func(_ int, t *token, letter byte) {
+	c := &scriptCall{part: part, script: &s.d.scripts.extend, args: args, about: order}
+	_ = s.d.runAll(ctx, []*scriptCall{c})
+	s.judge(c, func(i int) *driver.Delivery { return ds[i] }, errs, func(_ int, t *token, letter byte) {
 		switch letter {
 		case 0:
 		case 'k':
-			t.until = begun.Add(s.o.Lease)
+			t.until = begun.Add(s.Options.Lease)
 		default:
 			s.heard(t)
 		}

@@ -20,7 +20,8 @@ var comeAndGo = []string{"meta", "ids", "left", "graves", "later", "dedup", "raw
 	"g:default:history",
 	"g:default:edited", "g:default:lane0", "g:default:lane1", "g:default:lane2", "g:default:lane3",
 	"g:default:chain", "g:default:wait",
-	"g:default:lease", "g:default:dead", "g:default:off", "g:default:skip"}
+	"g:default:lease", "g:default:dead", "g:default:off", "g:default:skip",
+	"g:other:skip", "g:other:done", "g:other:flight", "g:other:wait"}
 
 // Whichever name somebody else takes for a while, every call works or says so, and when it is free again nothing is
 // missing or stuck.

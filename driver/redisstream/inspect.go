@@ -17,7 +17,7 @@ func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInf
 	}
 	infos := make([]driver.TopicInfo, 0, len(topics))
 	for _, t := range topics {
-		reply, err := t.parts[0].run(ctx, &d.scripts.stats)
+		reply, err := t.Parts[0].run(ctx, &d.scripts.stats)
 		if err != nil {
 			return nil, err
 		}
@@ -25,7 +25,7 @@ func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInf
 			continue
 		}
 		f := reply.List(1).Map()
-		info := driver.TopicInfo{Topic: t.name, Config: configOf(f), Paused: f["paused"] == "1"}
+		info := driver.TopicInfo{Topic: t.Name, Config: configOf(f), Paused: f["paused"] == "1"}
 		for _, g := range reply.List(3) {
 			group := redisconn.ReplyOf(g)
 			info.Groups = append(info.Groups, group.Text(0))
@@ -42,13 +42,13 @@ func (d *Driver) Stats(ctx context.Context, name string) (driver.TopicStats, err
 	if err != nil {
 		return driver.TopicStats{}, err
 	}
-	replies, err := d.each(ctx, t, &d.scripts.stats, "")
+	replies, err := consultAll(ctx, t, &d.scripts.stats, "")
 	if err != nil {
 		return driver.TopicStats{}, err
 	}
 	total := driver.TopicStats{Topic: name}
 	for _, reply := range replies {
-		redisshell.AddCounts(&total, redisshell.CountsOf(name, reply))
+		redisshell.AddCounts(&total, reply)
 	}
 	return total, nil
 }
@@ -60,8 +60,8 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 		return nil, err
 	}
 	var entries []driver.Entry
-	for _, p := range t.partsOf(target) {
-		reply, err := d.in(ctx, t, p, &d.scripts.get, target.Group, target.Group, placeText(target))
+	for _, p := range partsOf(t, target) {
+		reply, err := p.consult(ctx, &d.scripts.get, target.Group, placeText(target))
 		if err != nil {
 			return nil, err
 		}
@@ -77,12 +77,12 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 }
 
 // partsOf returns where a message may be: a Ref says it, an id may be anywhere.
-func (t *topic) partsOf(target driver.Target) []*partition {
+func partsOf(t *topic, target driver.Target) []*partition {
 	if target.Ref.IsZero() {
-		return t.parts
+		return t.Parts
 	}
-	if i := int(target.Ref.Partition); i >= 0 && i < len(t.parts) {
-		return t.parts[i : i+1]
+	if i := int(target.Ref.Partition); i >= 0 && i < len(t.Parts) {
+		return t.Parts[i : i+1]
 	}
 	return nil
 }
@@ -109,18 +109,17 @@ func (d *Driver) Browse(ctx context.Context, q driver.Query) (driver.Page, error
 			calls[i] = &scriptCall{part: p, script: &d.scripts.browse,
 				args: []any{q.Group, redisshell.LetterOf(q.State), after[i], most, scan}}
 		}
-		d.runAll(ctx, calls)
+		if err := d.runAll(ctx, calls); err != nil {
+			return nil, err
+		}
 		for i, c := range calls {
-			if c.err == nil {
-				c.err = d.absent(t, q.Group, c.reply)
-			}
-			if c.err != nil {
-				return nil, c.err
+			if err := c.part.refused(c.script, q.Group, c.reply); err != nil {
+				return nil, err
 			}
 			replies[i] = c.reply
 		}
 		return replies, nil
 	}
-	b := redisshell.Browser[*partition]{Parts: t.parts, Look: look, Entry: (*partition).entry}
+	b := redisshell.Browser[*partition]{Parts: t.Parts, Look: look, Entry: (*partition).entry}
 	return b.Page(ctx, q, d.caps)
 }

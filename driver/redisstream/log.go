@@ -21,13 +21,13 @@ func (d *Driver) Partitions(ctx context.Context, name string) ([]driver.Partitio
 	if err != nil {
 		return nil, err
 	}
-	replies, err := d.each(ctx, t, &d.scripts.progress, "")
+	replies, err := consultAll(ctx, t, &d.scripts.progress, "")
 	if err != nil {
 		return nil, err
 	}
 	all := make([]driver.Partition, len(replies))
 	for i, r := range replies {
-		p := t.parts[i]
+		p := t.Parts[i]
 		all[i] = driver.Partition{Partition: int32(i), Entries: r.Number(1), First: p.ref(r.Text(2)), Last: p.ref(r.Text(3)),
 			Memory: r.Number(4)}
 		for _, x := range r.List(5) {
@@ -66,9 +66,9 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 		}
 		after = rest
 	}
-	for ; at < len(t.parts); at++ {
-		p := t.parts[at]
-		reply, err := d.in(ctx, t, p, &d.scripts.pending, q.Group, q.Group, q.Instance, after, q.Limit-len(page.Entries))
+	for ; at < len(t.Parts); at++ {
+		p := t.Parts[at]
+		reply, err := p.consult(ctx, &d.scripts.pending, q.Group, q.Instance, after, q.Limit-len(page.Entries))
 		if err != nil {
 			return page, err
 		}
@@ -101,6 +101,6 @@ func (d *Driver) Replay(ctx context.Context, name, group string, o driver.Replay
 	if o.From.From == driver.FromEnd {
 		o.From.From = driver.FromBegin
 	}
-	return d.rewind(ctx, t, t.parts,
+	return d.rewind(ctx, t.Parts,
 		rewind{group: group, from: o.From, to: o.To, cause: driver.CauseReplay, dry: o.DryRun, force: true})
 }

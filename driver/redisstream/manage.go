@@ -32,22 +32,17 @@ func (d *Driver) EnsureTopic(ctx context.Context, name string, c driver.TopicCon
 	if err := checkConfig(name, c); err != nil {
 		return err
 	}
-	for range staleTries {
-		t, err := d.ensure(ctx, name, c.Partitions)
-		if err != nil {
-			return err
-		}
-		if c.Partitions != 0 && c.Partitions != len(t.parts) {
+	_, err := d.topics.With(ctx, name, c.Partitions, func(t *topic) error {
+		if c.Partitions != 0 && c.Partitions != len(t.Parts) {
 			return d.otherPartitions(driver.ErrConflict, t, c.Partitions, "is asked for with another number")
 		}
-		if err = d.configure(ctx, t, "ensure", c); !errors.Is(err, driver.ErrNotFound) {
-			return err
+		err := d.configure(ctx, t, "ensure", c)
+		if errors.Is(err, driver.ErrNotFound) {
+			return redisshell.ErrStale
 		}
-		if _, err := d.remake(ctx, t); err != nil {
-			return err
-		}
-	}
-	return redisshell.ErrStale
+		return err
+	})
+	return err
 }
 
 // AlterTopic changes the configuration of a topic; the number of its partitions only when there is nothing in it.
@@ -56,32 +51,32 @@ func (d *Driver) AlterTopic(ctx context.Context, name string, c driver.TopicConf
 	if err != nil {
 		return err
 	}
-	if c.Partitions != 0 && c.Partitions != len(t.parts) {
+	if c.Partitions != 0 && c.Partitions != len(t.Parts) {
 		if t, err = d.repartition(ctx, t, c.Partitions); err != nil {
 			return err
 		}
 	} else if err := d.reopen(ctx, t); err != nil { // after a change of the number that was given up
 		return err
 	}
-	return d.configure(ctx, t, "topic", c)
+	return d.configure(ctx, t, "", c)
 }
 
 // configure writes a configuration to every partition.
 func (d *Driver) configure(ctx context.Context, t *topic, how string, c driver.TopicConfig) error {
-	args := append([]any{how, "", "keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "asked", c.Partitions},
-		redisshell.ConfigFields(c, len(t.parts))...)
-	replies, err := d.each(ctx, t, &d.scripts.configure, "", args...)
+	args := append([]any{how, "keep", redisconn.Milliseconds(c.Keep), "keep_ns", int64(c.Keep), "asked", c.Partitions},
+		redisshell.ConfigFields(c, len(t.Parts))...)
+	replies, err := consultAll(ctx, t, &d.scripts.configure, "", args...)
 	if err != nil {
 		return err
 	}
 	if replies[0].Text(0) != "differs" {
 		return nil
 	}
-	f, err := d.client.HGetAll(ctx, t.parts[0].key).Result()
+	f, err := d.client.HGetAll(ctx, t.Parts[0].key).Result()
 	if err != nil {
 		return redisconn.Classify(err)
 	}
-	return redisshell.ErrConfigured(t.name, configOf(f), c)
+	return redisshell.ErrConfigured(t.Name, configOf(f), c)
 }
 
 // Pause stops or resumes deliveries of a topic or of one group.
@@ -90,11 +85,7 @@ func (d *Driver) Pause(ctx context.Context, name, group string, paused bool) err
 	if err != nil {
 		return err
 	}
-	what := "topic"
-	if group != "" {
-		what = "group"
-	}
-	_, err = d.each(ctx, t, &d.scripts.configure, group, what, group, "paused", redisconn.Flag(paused))
+	_, err = consultAll(ctx, t, &d.scripts.configure, group, "", "paused", redisconn.Flag(paused))
 	return err
 }
 
@@ -116,48 +107,30 @@ func (d *Driver) DeleteGroup(ctx context.Context, name, group string) error {
 	if err != nil {
 		return err
 	}
-	replies, err := d.each(ctx, t, &d.scripts.ungroup, group, group, "1", "")
-	if err == nil {
-		err = membersIn(replies, "delete the group")
-	}
-	for _, p := range t.parts {
+	_, err = consultAll(ctx, t, &d.scripts.ungroup, group, "1", "")
+	for _, p := range t.Parts {
 		if err != nil {
 			return err
 		}
-		err = d.sweep(ctx, t, p, &d.scripts.ungroup, group, 1, func(redisconn.Reply) error { return nil }, group, "0")
+		err = p.sweep(ctx, &d.scripts.ungroup, group, 1, func(redisconn.Reply) {}, "0")
 	}
 	return err
 }
 
 // sweep calls a script again and again until it has worked through a partition: it is given a cursor as its last
 // argument, and answers with the next one.
-func (d *Driver) sweep(ctx context.Context, t *topic, p *partition, s *script, group string, cursorAt int,
-	each func(reply redisconn.Reply) error, args ...any) error {
+func (p *partition) sweep(ctx context.Context, s *script, group string, cursorAt int,
+	each func(reply redisconn.Reply), args ...any) error {
 	for cursor := ""; ; {
-		reply, err := d.in(ctx, t, p, s, group, append(args[:len(args):len(args)], cursor)...)
-		if err == nil {
-			err = membersIn([]redisconn.Reply{reply}, "change the group")
-		}
-		if err == nil {
-			err = each(reply)
-		}
+		reply, err := p.consult(ctx, s, group, append(args[:len(args):len(args)], cursor)...)
 		if err != nil {
 			return err
 		}
+		each(reply)
 		if cursor = reply.Text(cursorAt); cursor == "" {
 			return nil
 		}
 	}
-}
-
-// membersIn says that something cannot be done because there are consumers.
-func membersIn(replies []redisconn.Reply, what string) error {
-	for _, r := range replies {
-		if r.Text(0) == "members" {
-			return driver.NewError(driver.ErrConflict, "cannot "+what+": it has consumers", "stop them first", nil)
-		}
-	}
-	return nil
 }
 
 // DeleteTopic removes a topic with everything in it.
@@ -167,11 +140,7 @@ func (d *Driver) DeleteTopic(ctx context.Context, name string) error {
 		return err
 	}
 	for _, look := range []bool{true, false} {
-		replies, err := d.each(ctx, t, &d.scripts.drop, "", redisconn.Flag(look))
-		if err != nil {
-			return err
-		}
-		if err := membersIn(replies, "delete the topic"); err != nil {
+		if _, err := consultAll(ctx, t, &d.scripts.drop, "", redisconn.Flag(look)); err != nil {
 			return err
 		}
 	}
@@ -185,12 +154,8 @@ func (d *Driver) Purge(ctx context.Context, name, group string) (int, error) {
 		return 0, err
 	}
 	total := 0
-	for _, p := range t.parts {
-		err := d.sweep(ctx, t, p, &d.scripts.purge, group, 2, func(reply redisconn.Reply) error {
-			n, _ := strconv.Atoi(reply.Text(1))
-			total += n
-			return nil
-		}, group)
+	for _, p := range t.Parts {
+		err := p.sweep(ctx, &d.scripts.purge, group, 2, func(reply redisconn.Reply) { total += int(reply.Number(1)) })
 		if err != nil {
 			return total, err
 		}

@@ -3,8 +3,8 @@ package redisstream
 import (
 	"context"
 	"hash/fnv"
+	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -24,7 +24,7 @@ const calm = 50 * time.Millisecond
 
 // life is how long this member owns its partitions without being heard of: a part of the lease, so that they have a new
 // owner when the leases of one who died end, also when the first who took over died as well.
-func (s *subscription) life() time.Duration { return min(max(s.o.Lease/4, minLife), maxLife) }
+func (s *subscription) life() time.Duration { return min(max(s.Options.Lease/4, minLife), maxLife) }
 
 // beat is how often this member says that it lives. It is also the grace in which the member that should own a
 // partition may take it, before anybody does.
@@ -43,7 +43,7 @@ func (s *subscription) keepOwning(ctx context.Context) {
 		}
 		timer.Stop()
 		if err := s.balanceWhole(ctx); err != nil && ctx.Err() == nil {
-			s.d.o.Logger.Warn("ferry: cannot renew ownership", "topic", s.o.Topic, "group", s.o.Group, "error", err)
+			s.d.o.Logger.Warn("ferry: cannot renew ownership", "topic", s.Options.Topic, "group", s.Options.Group, "error", err)
 		}
 		redisconn.Pause(ctx, min(s.beat()/4, calm))
 	}
@@ -70,19 +70,21 @@ func (s *subscription) balance(ctx context.Context) error {
 	s.balancing.Lock()
 	defer s.balancing.Unlock()
 	for range 3 {
-		s.mu.Lock()
-		receives, closed := s.gate.Receives(), s.gate.Closed()
-		s.mu.Unlock()
+		s.Mu.Lock()
+		receives, closed := s.Gate.Receives(), s.Gate.Closed()
+		s.Mu.Unlock()
 		if closed { // whoever says that it lives is a member again
 			return nil
 		}
-		plan := share(s.members, len(s.t.parts))
-		calls := make([]*scriptCall, len(s.t.parts))
-		for i, p := range s.t.parts {
-			mine := i < len(plan) && plan[i] == s.id
-			calls[i] = &scriptCall{part: p, script: &s.d.scripts.own, args: s.claimOwnership(mine, !receives)}
+		plan := share(s.members, len(s.t.Parts))
+		calls := make([]*scriptCall, len(s.t.Parts))
+		for i, p := range s.t.Parts {
+			mine := i < len(plan) && plan[i] == s.ID
+			calls[i] = &scriptCall{part: p, script: &s.d.scripts.own, args: []any{s.Options.Group, s.ID,
+				s.life().Milliseconds(), redisconn.Flag(mine), s.Options.Instance, s.beat().Milliseconds(),
+				redisconn.Flag(!receives)}}
 		}
-		s.d.runAll(ctx, calls)
+		_ = s.d.runAll(ctx, calls)
 		seen := map[string]bool{}
 		for i, c := range calls {
 			if c.err != nil {
@@ -100,15 +102,11 @@ func (s *subscription) balance(ctx context.Context) error {
 			if c.reply.Text(1) == "" || c.reply.Text(3) != "1" {
 				continue
 			}
-			if err := s.retain(ctx, s.t.parts[i], c.reply.Text(1)); err != nil {
+			if err := s.retain(ctx, s.t.Parts[i], c.reply.Text(1)); err != nil {
 				return err
 			}
 		}
-		members := make([]string, 0, len(seen))
-		for m := range seen {
-			members = append(members, m)
-		}
-		sort.Strings(members)
+		members := slices.Sorted(maps.Keys(seen))
 		if slices.Equal(members, s.members) {
 			return nil
 		}
@@ -117,18 +115,13 @@ func (s *subscription) balance(ctx context.Context) error {
 	return nil
 }
 
-func (s *subscription) claimOwnership(mine, draining bool) []any {
-	return []any{s.o.Group, s.id, s.life().Milliseconds(), redisconn.Flag(mine), s.o.Instance, s.beat().Milliseconds(),
-		redisconn.Flag(draining)}
-}
-
 // owns notes with which epoch we own a partition, or "" that we do not.
 func (s *subscription) owns(i int, epoch string) {
-	s.mu.Lock()
+	s.Mu.Lock()
 	x := &s.stakes[i]
 	taken := x.epoch != epoch && epoch != ""
 	x.epoch = epoch
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if taken {
 		s.stir(i)
 	}
@@ -136,11 +129,11 @@ func (s *subscription) owns(i int, epoch string) {
 
 // dispossess notes that a partition is not ours any more, and looks what is.
 func (s *subscription) dispossess(i int, epoch string) {
-	s.mu.Lock()
+	s.Mu.Lock()
 	if s.stakes[i].epoch == epoch {
 		s.stakes[i].epoch = ""
 	}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	s.rebalance()
 }
 
@@ -185,30 +178,19 @@ func weigh(member string, partition int) uint64 {
 
 // gone says why a subscription cannot go on when its topic or group is not there any more.
 func (s *subscription) gone() error {
-	return driver.NewError(driver.ErrClosed, "topic "+s.o.Topic+" or group "+s.o.Group+" was deleted",
+	return driver.NewError(driver.ErrClosed, "topic "+s.Options.Topic+" or group "+s.Options.Group+" was deleted",
 		"subscribe again", nil)
 }
 
 // judge reads the answer to a call about deliveries, a letter for each: k is as it should be, s is to be settled
 // otherwise, of any other the lease is lost. It calls each with the letters, 0 where nothing is known, under the lock.
-func (s *subscription) judge(c *scriptCall, run []int, delivery func(int) *driver.Delivery, errs []error,
+func (s *subscription) judge(c *scriptCall, delivery func(int) *driver.Delivery, errs []error,
 	each func(i int, t *token, letter byte)) {
 	letters := c.reply.Text(1)
-	if c.err == nil && c.reply.Text(0) == "stale" {
+	if c.err == nil && (c.reply.Text(0) == "stale" || c.reply.Text(0) == "missing") {
 		c.err = s.gone()
-	} else if c.err == nil && len(letters) != len(run) {
+	} else if c.err == nil && len(letters) != len(c.about) {
 		c.err = c.reply.ErrShape(c.script.Name)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n, i := range run {
-		d, letter := delivery(i), byte(0)
-		if errs[i] = c.err; c.err == nil {
-			letter = letters[n]
-		}
-		if letter != 0 && letter != 'k' && letter != 's' {
-			errs[i] = d.Lost(nil)
-		}
-		each(i, d.Token.(*token), letter)
-	}
+	s.Judge(c.about, letters, c.err, delivery, errs, each)
 }

@@ -11,22 +11,17 @@ import (
 
 // Delete removes single messages.
 func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
-	errs := make([]error, len(ts))
-	for i, target := range ts {
-		if errs[i] = target.Check(); errs[i] == nil {
-			errs[i] = d.change(ctx, target, &d.scripts.del, target.Death)
+	return redisshell.Each(ts, func(target *driver.Target) error {
+		if err := target.Check(); err != nil {
+			return err
 		}
-	}
-	return errs
+		return d.change(ctx, *target, &d.scripts.del, target.Death)
+	})
 }
 
 // Move makes messages due.
 func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
-	errs := make([]error, len(ms))
-	for i := range ms {
-		errs[i] = d.move(ctx, ms[i])
-	}
-	return errs
+	return redisshell.Each(ms, func(m *driver.Move) error { return d.move(ctx, *m) })
 }
 
 func (d *Driver) move(ctx context.Context, m driver.Move) error {
@@ -67,22 +62,19 @@ func (d *Driver) change(ctx context.Context, target driver.Target, s *script, ar
 	if err != nil {
 		return err
 	}
-	for _, p := range t.partsOf(target) {
-		reply, err := p.run(ctx, s, append([]any{target.Group, placeText(target)}, args...)...)
+	for _, p := range partsOf(t, target) {
+		reply, err := p.consult(ctx, s, target.Group, append([]any{placeText(target)}, args...)...)
 		if err != nil {
 			return err
 		}
-		if known, err := redisshell.Verdict(target, reply.Text(0)); known {
-			return err
-		}
-		switch reply.Text(0) {
-		case "stale":
-			d.topics.Forget(t)
-			return errNoTopic(t.name)
+		switch said := reply.Text(0); said {
+		case "missing": // it may be in another partition
 		case "other":
 			return driver.NewError(driver.ErrNotFound,
-				fmt.Sprintf("topic %q has no such group to move a dead letter to", t.name),
+				fmt.Sprintf("topic %q has no such group to move a dead letter to", t.Name),
 				"see its groups with 'ferry group ls'", nil)
+		default:
+			return redisshell.Verdict(target, said)
 		}
 	}
 	return redisshell.NoMessage(target)

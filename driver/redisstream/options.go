@@ -1,6 +1,7 @@
 package redisstream
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -48,27 +49,18 @@ const (
 // resolved fills in the defaults and says what is wrong.
 func (o Options) resolved() (Options, error) {
 	c, err := o.common().Resolved()
-	if err != nil {
-		return o, err
-	}
-	o.Prefix, o.MaxBody, o.Fallback, o.Logger = c.Prefix, c.MaxBody, c.Fallback, c.Logger
-	if o.Partitions == 0 {
-		o.Partitions = DefaultPartitions
-	}
+	o.Prefix, o.MaxBody, o.Fallback, o.Logger, o.Partitions = c.Prefix, c.MaxBody, c.Fallback, c.Logger, c.Parts
 	if o.Window == 0 {
 		o.Window = DefaultWindow
 	}
-	if o.Partitions < 0 || o.Partitions > redisshell.MostParts {
-		return o, driver.NewError(driver.ErrInvalid, "the number of partitions is out of range", "use 1 to 1024", nil)
+	if err == nil && o.Window < 0 {
+		err = driver.NewError(driver.ErrInvalid, "Window is negative", "leave it zero for the default", nil)
 	}
-	if o.Window < 0 {
-		return o, driver.NewError(driver.ErrInvalid, "Window is negative", "leave it zero for the default", nil)
-	}
-	return o, nil
+	return o, err
 }
 
 // common are the options that the other driver on Redis has, too.
 func (o Options) common() redisshell.Options {
 	return redisshell.Options{URL: o.URL, Client: o.Client, Prefix: o.Prefix, MaxBody: o.MaxBody, Strict: o.Strict,
-		Fallback: o.Fallback, Logger: o.Logger}
+		Fallback: o.Fallback, Logger: o.Logger, Part: "partition", Parts: cmp.Or(o.Partitions, DefaultPartitions)}
 }

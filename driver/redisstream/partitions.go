@@ -13,7 +13,7 @@ import (
 // are opened. Until then publishing answers that it should be tried again. Whoever finds it half done, after a crash,
 // finishes it.
 func (d *Driver) repartition(ctx context.Context, t *topic, n int) (*topic, error) {
-	for _, p := range t.parts {
+	for _, p := range t.Parts {
 		reply, err := p.run(ctx, &d.scripts.split, "close", n)
 		if err != nil {
 			return nil, err
@@ -25,24 +25,24 @@ func (d *Driver) repartition(ctx context.Context, t *topic, n int) (*topic, erro
 			return nil, d.otherPartitions(driver.ErrUnsupported, t, n, reply.Text(1))
 		}
 	}
-	orders, err := d.client.HGetAll(ctx, t.parts[0].sibling("groups")).Result()
+	orders, err := d.client.HGetAll(ctx, t.Parts[0].sibling("groups")).Result()
 	if err != nil {
 		return nil, redisconn.Classify(err)
 	}
 	if err := d.topics.Resize(ctx, t, n); err != nil {
 		return nil, err
 	}
-	for _, p := range t.parts[min(n, len(t.parts)):] {
+	for _, p := range t.Parts[min(n, len(t.Parts)):] {
 		if _, err := p.run(ctx, &d.scripts.split, "drop"); err != nil {
 			return nil, err
 		}
 	}
 	d.topics.Forget(t)
-	now := d.newTopic(t.name, n)
-	if err := d.create(ctx, now); err != nil {
+	now := d.topics.Make(t.Name, n)
+	if err := d.topics.Create(ctx, now); err != nil {
 		return nil, err
 	}
-	for _, p := range now.parts {
+	for _, p := range now.Parts {
 		for group, order := range orders {
 			if order == "u" {
 				order = ""
@@ -57,17 +57,15 @@ func (d *Driver) repartition(ctx context.Context, t *topic, n int) (*topic, erro
 
 // reopen opens partitions that were closed for a change that is not made.
 func (d *Driver) reopen(ctx context.Context, t *topic) error {
-	for _, p := range t.parts {
-		if _, err := p.run(ctx, &d.scripts.split, "open", len(t.parts)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.Each(func(p *partition) error {
+		_, err := p.run(ctx, &d.scripts.split, "open", len(t.Parts))
+		return err
+	})
 }
 
 func (d *Driver) otherPartitions(kind error, t *topic, n int, busy string) error {
 	return driver.NewError(kind, fmt.Sprintf("topic %q has %d partitions and %s; with %d partitions keys would move",
-		t.name, len(t.parts), busy, n),
+		t.Name, len(t.Parts), busy, n),
 		"pause publishing, let consumers drain the topic and stop them, remove dead letters, delayed messages and what is "+
 			"kept (Purge, Trim), then try again", nil)
 }

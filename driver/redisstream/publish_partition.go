@@ -7,23 +7,20 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/redisconn"
-	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
 // partitionPublish is what goes to one partition in one script.
 type partitionPublish struct {
-	topic *topic
 	part  *partition
 	at    []int // places of the messages in the call
 	plain bool  // nothing but plain messages: see lua/publish.lua
-	args  []any // of the script that takes them
+	// the script that takes them, and its arguments
+	script *script
+	args   []any
 }
 
 // add takes in a message.
 func (x *partitionPublish) add(i int, m *driver.Message) {
-	if len(x.at) == 0 {
-		x.plain = true
-	}
 	x.at = append(x.at, i)
 	x.plain = x.plain && isPlain(m)
 }
@@ -36,9 +33,11 @@ func isPlain(m *driver.Message) bool {
 // encode makes the arguments of the script.
 func (x *partitionPublish) encode(msgs []*driver.Message, flags string) {
 	if x.plain {
+		x.script = &x.part.d.scripts.publish
 		x.encodePlain(msgs, strings.Trim(flags, "a"))
 		return
 	}
+	x.script = &x.part.d.scripts.store
 	x.args = append(make([]any, 0, 2+16*len(x.at)), flags, len(x.at))
 	for _, i := range x.at {
 		x.args = append(x.args, argsOf(msgs[i])...)
@@ -126,24 +125,4 @@ func argsOf(m *driver.Message) []any {
 	fields, size := fieldsOf(m)
 	return append([]any{m.ID, redisconn.DelayText(m), redisconn.Milliseconds(m.TTL), m.DedupID,
 		redisconn.Milliseconds(m.DedupWindow), redisconn.Flag(m.OwnID), size, len(fields)}, fields...)
-}
-
-// receipt reads what became of a message.
-func (x *partitionPublish) receipt(id, what string) driver.Receipt {
-	r := driver.Receipt{ID: id}
-	switch {
-	case x.plain:
-		r.Ref = x.part.ref(what)
-	case strings.HasPrefix(what, "s"):
-		r.Ref = x.part.ref(what[1:])
-	case strings.HasPrefix(what, "l"):
-	case strings.HasPrefix(what, "d"):
-		first, at, _ := strings.Cut(what[1:], " ")
-		r.ID, r.Duplicate, r.Ref = first, true, x.part.ref(at)
-	case what == "m":
-		r.Err = redisshell.ErrBound(x.topic.name)
-	default:
-		r.Err = redisconn.Reply{what}.ErrShape("publish")
-	}
-	return r
 }

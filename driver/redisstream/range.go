@@ -16,13 +16,13 @@ func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePa
 	if err != nil {
 		return page, err
 	}
-	if int(q.Partition) >= len(t.parts) {
+	if int(q.Partition) >= len(t.Parts) {
 		return page, driver.NewError(driver.ErrInvalid, fmt.Sprintf("topic %q has no partition %d", q.Topic, q.Partition),
-			fmt.Sprintf("use 0 to %d", len(t.parts)-1), nil)
+			fmt.Sprintf("use 0 to %d", len(t.Parts)-1), nil)
 	}
-	p := t.parts[q.Partition]
+	p := t.Parts[q.Partition]
 	from, to := positionText(placeIn(q.From, p)), positionText(placeIn(q.To, p))
-	reply, err := d.in(ctx, t, p, &d.scripts.span, "", from, to, q.Limit+1)
+	reply, err := p.consult(ctx, &d.scripts.span, "", from, to, q.Limit+1)
 	if err != nil {
 		return page, err
 	}
@@ -45,7 +45,7 @@ func (p *partition) spanned(v redisconn.Reply) driver.Entry {
 		e.State, e.Problem, e.Raw = driver.StateInvalid, err.Error(), rawOf(v.Texts(2))
 		return e
 	}
-	m.Topic, m.PublishedAt = p.topic, redisconn.Wall(v.Text(1))
+	m.Topic, m.PublishedAt = p.t.Name, redisconn.Wall(v.Text(1))
 	e.Message = m
 	return e
 }

@@ -12,7 +12,8 @@ import (
 
 // takeMuch claims where there is much: the claim script checks that we are the owner and gives what is not plain; then
 // we read the stream ourselves, in a transaction that fails if the ownership has changed since; then what was read is
-// booked. Entries that were read and never booked, because we died, are found by the next claim.
+// booked. Entries that were read and never booked, because we died, are found by the next claim. All of it goes through
+// the connection of the transaction: claims that have one each, and wait for another, may wait for each other.
 func (c *claim) takeMuch(ctx context.Context, most int) error {
 	c.got.more = true
 	node, err := redisconn.NodeOf(ctx, c.s.d.client, c.part.key)
@@ -20,17 +21,17 @@ func (c *claim) takeMuch(ctx context.Context, most int) error {
 		return err
 	}
 	c.got.more = false
-	conn := node.Conn()
-	defer func() { _ = conn.Close() }()
-	reply, err := c.watch(ctx, conn, most)
+	c.conn = node.Conn()
+	defer func() { _ = c.conn.Close() }()
+	reply, err := c.watch(ctx, most)
 	read, err := c.answer(ctx, reply, err)
 	if !read || err != nil {
-		c.unwatch(ctx, conn)
+		c.unwatch(ctx)
 		c.got.more, c.got.deep = c.got.more || len(c.got.ds) >= most, len(c.got.ds) >= smallClaim
 		return err
 	}
 	room := most - len(c.got.ds)
-	entries, err := c.read(ctx, conn, room)
+	entries, err := c.read(ctx, room)
 	if err != nil || len(entries) == 0 {
 		c.got.more = err != nil
 		if errors.Is(err, goredis.TxFailedErr) { // the ownership changed, or was renewed
@@ -49,18 +50,18 @@ func (c *claim) takeMuch(ctx context.Context, most int) error {
 }
 
 // watch begins to watch the ownership, and runs the claim script.
-func (c *claim) watch(ctx context.Context, conn *goredis.Conn, most int) (redisconn.Reply, error) {
+func (c *claim) watch(ctx context.Context, most int) (redisconn.Reply, error) {
 	s := &c.s.d.scripts.claim
 	args := append([]any{c.part.of}, c.args(most, true)...)
 	var result *goredis.Cmd
-	_, _ = conn.Pipelined(ctx, func(p goredis.Pipeliner) error {
-		p.Do(ctx, "WATCH", c.part.fence(c.s.o.Group))
+	_, _ = c.conn.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		p.Do(ctx, "WATCH", c.part.fence(c.s.Options.Group))
 		result = s.In(ctx, p, c.part.keys(), args...)
 		return nil
 	})
 	reply, err := result.Slice()
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = s.RunOn(ctx, conn, c.part.keys(), args...)
+		reply, err = s.On(ctx, c.conn, c.part.keys(), args)
 	}
 	if err = redisconn.Classify(err); err != nil {
 		redisconn.Relocate(ctx, c.s.d.client, err)
@@ -69,14 +70,14 @@ func (c *claim) watch(ctx context.Context, conn *goredis.Conn, most int) (redisc
 	return reply, nil
 }
 
-func (c *claim) unwatch(ctx context.Context, conn *goredis.Conn) { _ = conn.Do(ctx, "UNWATCH").Err() }
+func (c *claim) unwatch(ctx context.Context) { _ = c.conn.Do(ctx, "UNWATCH").Err() }
 
 // read reads entries that nobody of the group has read.
-func (c *claim) read(ctx context.Context, conn *goredis.Conn, most int) (redisconn.Reply, error) {
+func (c *claim) read(ctx context.Context, most int) (redisconn.Reply, error) {
 	var result *goredis.Cmd
-	_, err := conn.TxPipelined(ctx, func(p goredis.Pipeliner) error {
-		result = redisconn.DoOnce(ctx, p, "XREADGROUP", "GROUP", c.s.o.Group, c.s.o.Instance, "COUNT", most, "STREAMS",
-			c.part.stream(), ">")
+	_, err := c.conn.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+		result = redisconn.DoOnce(ctx, p, "XREADGROUP", "GROUP", c.s.Options.Group, c.s.Options.Instance, "COUNT", most,
+			"STREAMS", c.part.stream(), ">")
 		return nil
 	})
 	if errors.Is(err, goredis.TxFailedErr) {
@@ -118,11 +119,12 @@ func (c *claim) book(ctx context.Context, entries redisconn.Reply, asked int) er
 		ids, args[10+i] = append(append(ids, last...), ' '), key
 		keyed = keyed || key != ""
 	}
-	copy(args, []any{s.o.Group, s.id, c.x.epoch, c.lease, asked, s.o.Lease.Milliseconds(), s.o.MaxRun, n, last, ids})
+	copy(args, []any{s.Options.Group, s.ID, c.x.epoch, c.lease, asked, s.Options.Lease.Milliseconds(),
+		s.Options.MaxRun, n, last, ids})
 	if !keyed {
 		args = args[:10]
 	}
-	reply, err := c.part.run(ctx, &s.d.scripts.book, args...)
+	reply, err := c.run(ctx, &s.d.scripts.book, args...)
 	c.heard(err)
 	if err != nil {
 		c.got.more = true
@@ -132,7 +134,7 @@ func (c *claim) book(ctx context.Context, entries redisconn.Reply, asked int) er
 	if no, err := c.refused(reply); no || err != nil {
 		return err
 	}
-	c.got.next = min(next, s.o.Lease)
+	c.got.next = min(next, s.Options.Lease)
 	aside := map[int]bool{}
 	for _, v := range reply.List(2) {
 		i, _ := v.(int64)
@@ -140,7 +142,8 @@ func (c *claim) book(ctx context.Context, entries redisconn.Reply, asked int) er
 	}
 	notes := reply.List(3)
 	c.expect(len(entries) - len(aside))
-	defer c.hold(len(c.got.ds))
+	had := len(c.got.ds)
+	defer func() { c.s.Hold(c.got.ds[had:]) }()
 	for i, e := range entries {
 		if aside[i] {
 			continue

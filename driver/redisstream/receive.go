@@ -46,25 +46,18 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 
 // reserve makes room for a claim.
 func (s *subscription) reserve(most int) (room int, news <-chan struct{}, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.gate.Refuse(); err != nil {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if err := s.Gate.Refuse(); err != nil {
 		return 0, nil, err
 	}
-	if s.gate.Left(len(s.held)) <= 0 {
-		now := time.Now()
-		for t := range s.held {
-			if now.After(t.until) {
-				delete(s.held, t)
-			}
-		}
-	}
-	room = s.gate.Room(min(most, claimMost), len(s.held))
+	s.DropEnded()
+	room = s.Gate.Room(min(most, claimMost), len(s.Held))
 	if room > 0 {
-		s.gate.Reserve(room)
+		s.Gate.Reserve(room)
 		s.work.Add(1)
 	}
-	return room, s.gate.News(), nil
+	return room, s.Gate.News(), nil
 }
 
 // untilDue is how long to wait for something to claim: no longer than the fallback, in case a wake-up was lost.
@@ -74,8 +67,8 @@ func (s *subscription) untilDue(room bool) time.Duration {
 		return wait
 	}
 	now := time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	for i := range s.stakes {
 		if x := &s.stakes[i]; x.epoch != "" && !x.taken {
 			wait = min(wait, x.due.Sub(now))
@@ -88,8 +81,13 @@ func (s *subscription) untilDue(room bool) time.Duration {
 // it took must be known.
 func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery, error) {
 	defer s.work.Done()
+	defer s.free(room)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimPatience)
 	defer cancel()
+	if err := s.d.shell.Claims.Take(ctx); err != nil {
+		return nil, err
+	}
+	defer s.d.shell.Claims.GiveBack()
 	var all []*driver.Delivery
 	var failed error
 	var first time.Time
@@ -111,13 +109,17 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 			first = time.Now()
 		}
 	}
-	s.mu.Lock()
-	s.gate.Free(room)
-	s.mu.Unlock()
 	if len(all) > 0 {
 		failed = nil // it comes again
 	}
 	return all, failed
+}
+
+// free gives back the room that a claim had.
+func (s *subscription) free(room int) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.Gate.Free(room)
 }
 
 // choose picks partitions that we own, that may have something, and from which nobody claims at the moment: as many as
@@ -125,8 +127,8 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 // divided, or those of a key that belong together would be.
 func (s *subscription) choose(room int) (claims []*claim) {
 	now := time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if now.Sub(s.looked) >= s.d.o.Fallback {
 		s.looked = now
 		for i := range s.stakes {
@@ -143,7 +145,7 @@ func (s *subscription) choose(room int) (claims []*claim) {
 			continue
 		}
 		x.taken, x.ready = true, false
-		claims = append(claims, &claim{s: s, at: at, part: s.t.parts[at], x: *x, lease: s.d.shell.NewToken(), begun: now})
+		claims = append(claims, &claim{s: s, at: at, part: s.t.Parts[at], x: *x, lease: s.d.shell.NewToken(), begun: now})
 		if deep {
 			break
 		}
@@ -153,15 +155,15 @@ func (s *subscription) choose(room int) (claims []*claim) {
 
 // put notes how a claim ended.
 func (s *subscription) put(c *claim) {
-	s.mu.Lock()
+	s.Mu.Lock()
 	x := &s.stakes[c.at]
 	x.taken = false
 	if x.epoch == c.x.epoch {
 		x.ready, x.deep, x.due = x.ready || c.got.more, c.got.deep, time.Now().Add(c.got.next)
 	}
 	waiting := x.ready
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if waiting {
-		s.announce()
+		s.Announce()
 	}
 }

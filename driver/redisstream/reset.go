@@ -1,6 +1,7 @@
 package redisstream
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -13,7 +14,8 @@ import (
 type rewind struct {
 	group    string
 	from, to driver.Position
-	skip     bool // what is ready before from
+	start    string // instead of from, where a partition said it
+	skip     bool   // what is ready before from
 	cause    driver.Cause
 	dry      bool
 	force    bool
@@ -25,27 +27,24 @@ func (d *Driver) Reset(ctx context.Context, name, group string, o driver.ResetOp
 	if err != nil {
 		return driver.ResetReport{}, err
 	}
-	return d.rewind(ctx, t, t.parts,
+	return d.rewind(ctx, t.Parts,
 		rewind{group: group, from: o.To, skip: true, cause: driver.CauseReplay, dry: o.DryRun, force: o.Force})
 }
 
 // rewind works through partitions. Whether it may be done is looked at first, everywhere.
-func (d *Driver) rewind(ctx context.Context, t *topic, parts []*partition, r rewind) (driver.ResetReport, error) {
+func (d *Driver) rewind(ctx context.Context, parts []*partition, r rewind) (driver.ResetReport, error) {
 	report := driver.ResetReport{}
 	args := func(p *partition, look bool) []any {
-		return []any{r.group, positionText(placeIn(r.from, p)), positionText(placeIn(r.to, p)), redisconn.Flag(r.skip),
-			int(r.cause), redisconn.Flag(r.dry), redisconn.Flag(r.force), redisconn.Flag(look)}
+		return []any{cmp.Or(r.start, positionText(placeIn(r.from, p))), positionText(placeIn(r.to, p)),
+			redisconn.Flag(r.skip), int(r.cause), redisconn.Flag(r.dry), redisconn.Flag(r.force), redisconn.Flag(look)}
 	}
-	add := func(reply redisconn.Reply) error {
-		replayed, _ := strconv.Atoi(reply.Text(1))
-		skipped, _ := strconv.Atoi(reply.Text(2))
-		report.Replayed += replayed
-		report.Skipped += skipped
-		return nil
+	add := func(reply redisconn.Reply) {
+		report.Replayed += int(reply.Number(1))
+		report.Skipped += int(reply.Number(2))
 	}
 	for _, look := range []bool{true, false} {
 		for _, p := range parts {
-			if err := d.sweep(ctx, t, p, &d.scripts.reset, r.group, 3, add, args(p, look)...); err != nil {
+			if err := p.sweep(ctx, &d.scripts.reset, r.group, 3, add, args(p, look)...); err != nil {
 				return report, err
 			}
 		}
@@ -67,26 +66,10 @@ func positionText(p driver.Position) string {
 	case driver.FromBegin:
 		return "b"
 	case driver.FromTime:
-		ms := redisconn.Moment(p.Time)
-		if p.Time.Nanosecond()%int(time.Millisecond) != 0 {
-			ms++
-		}
-		return "t" + strconv.FormatInt(ms, 10)
+		// the streams know milliseconds, cut off: what came later in that of the position has no other time
+		return "t" + strconv.FormatInt(redisconn.Moment(p.Time.Truncate(time.Millisecond)), 10)
 	case driver.FromRef:
 		return "r" + streamID(p.Ref)
 	}
 	return ""
-}
-
-// positionOf undoes positionText, for a partition.
-func positionOf(text string, p *partition) driver.Position {
-	rest := text[1:]
-	switch text[0] {
-	case 't':
-		ms, _ := strconv.ParseInt(rest, 10, 64)
-		return driver.Position{From: driver.FromTime, Time: time.UnixMilli(ms)}
-	case 'r':
-		return driver.Position{From: driver.FromRef, Ref: p.ref(rest)}
-	}
-	return driver.Position{From: driver.FromBegin}
 }

@@ -1,6 +1,7 @@
 package redisstream
 
 import (
+	"cmp"
 	"context"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -38,12 +39,22 @@ func (p *partition) run(ctx context.Context, s *script, args ...any) (redisconn.
 
 // runAt calls a script at a durability level: for replicated(n) it waits until n replicas have it.
 func (p *partition) runAt(ctx context.Context, level driver.Durability, s *script,
-	args []any) (reply redisconn.Reply, err error) {
-	if n := level.Replicas(); n > 0 {
-		reply, err = s.RunReplicated(ctx, p.d.client, n, p.keys(), append([]any{p.of}, args...)...)
-	} else {
-		reply, err = s.Run(ctx, p.d.client, p.keys(), append([]any{p.of}, args...)...)
+	args []any) (redisconn.Reply, error) {
+	reply, err := s.RunAt(ctx, p.d.client, level, p.keys(), append([]any{p.of}, args...)...)
+	return p.shaped(s, reply, err)
+}
+
+// runOn calls a script by a connection that the caller has.
+func (p *partition) runOn(ctx context.Context, c *goredis.Conn, s *script, args []any) (redisconn.Reply, error) {
+	reply, err := s.On(ctx, c, p.keys(), append([]any{p.of}, args...))
+	if err != nil {
+		redisconn.Relocate(ctx, p.d.client, err)
 	}
+	return p.shaped(s, reply, err)
+}
+
+// shaped refuses an answer without anything in it.
+func (p *partition) shaped(s *script, reply redisconn.Reply, err error) (redisconn.Reply, error) {
 	if err == nil && len(reply) == 0 {
 		err = reply.ErrShape(s.Name)
 	}
@@ -55,19 +66,21 @@ type scriptCall struct {
 	part   *partition
 	script *script
 	args   []any
+	about  []int             // places of the deliveries that it is about, in the order in which it answers
+	level  driver.Durability // of one that is made alone
 	reply  redisconn.Reply
 	err    error
 }
 
-// runAll makes calls in one round trip.
-func (d *Driver) runAll(ctx context.Context, calls []*scriptCall) {
+// runAll makes calls in one round trip. They keep their errors; it returns one of them, if any failed.
+func (d *Driver) runAll(ctx context.Context, calls []*scriptCall) (failed error) {
 	if len(calls) == 1 {
 		c := calls[0]
-		c.reply, c.err = c.part.run(ctx, c.script, c.args...)
-		return
+		c.reply, c.err = c.part.runAt(ctx, c.level, c.script, c.args)
+		return c.err
 	}
 	if len(calls) == 0 {
-		return
+		return nil
 	}
 	results := make([]*goredis.Cmd, len(calls))
 	_, _ = d.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
@@ -76,20 +89,13 @@ func (d *Driver) runAll(ctx context.Context, calls []*scriptCall) {
 		}
 		return nil
 	})
-	var failed error
 	for i, c := range calls {
-		if goredis.HasErrorPrefix(results[i].Err(), "NOSCRIPT") {
+		reply, err := results[i].Slice()
+		if c.reply, c.err = c.part.shaped(c.script, reply, redisconn.Classify(err)); goredis.HasErrorPrefix(err, "NOSCRIPT") {
 			c.reply, c.err = c.part.run(ctx, c.script, c.args...)
-			continue
 		}
-		c.reply, c.err = results[i].Slice()
-		if c.err = redisconn.Classify(c.err); c.err != nil {
-			failed = c.err
-		} else if len(c.reply) == 0 {
-			c.err = c.reply.ErrShape(c.script.Name)
-		}
+		failed = cmp.Or(failed, c.err)
 	}
-	if failed != nil {
-		redisconn.Relocate(ctx, d.client, failed)
-	}
+	redisconn.Relocate(ctx, d.client, failed)
+	return failed
 }

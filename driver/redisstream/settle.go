@@ -3,7 +3,6 @@ package redisstream
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
@@ -11,38 +10,13 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-const (
-	settlePatience = 30 * time.Second // bounds a settlement, which stands even when its caller gives up
-	settleAtOnce   = 250              // bounds one script
-)
+// settleAtOnce bounds one script.
+const settleAtOnce = 250
 
-// Settle applies each settlement as one step, in order.
+// Settle applies each settlement as one atomic step, in order.
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
-	errs := make([]error, len(ss))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settlePatience)
-	defer cancel()
-	run := make([]int, 0, len(ss)) // settlements that wait to be sent
-	var behind refusal.Behind
-	for i := range ss {
-		err := s.checked(&ss[i])
-		if err == nil && len(ss[i].Emit) > 0 {
-			s.settleRun(ctx, ss, run, errs, &behind)
-			run = run[:0]
-		}
-		if err == nil {
-			err = behind.Refuse(ss[i].Delivery)
-		}
-		if err == nil && len(ss[i].Emit) > 0 {
-			err = s.emit(ctx, ss[i].Delivery, ss[i].Emit)
-		}
-		if errs[i] = err; err != nil {
-			behind.Note(ss[i].Delivery, err)
-			continue
-		}
-		run = append(run, i)
-	}
-	s.settleRun(ctx, ss, run, errs, &behind)
-	s.announce() // there is room for more
+	errs := s.Member.Settle(ctx, ss, s.d.caps.MaxBody, s.emit, s.settleRun)
+	s.Announce() // there is room for more
 	return errs
 }
 
@@ -60,16 +34,7 @@ func (s *subscription) settleRun(ctx context.Context, ss []driver.Settlement, ru
 	}
 	for part, list := range rest {
 		for chunk := range slices.Chunk(list, settleAtOnce) {
-			chunk = slices.DeleteFunc(slices.Clone(chunk), func(i int) bool {
-				errs[i] = behind.Refuse(ss[i].Delivery)
-				return errs[i] != nil
-			})
-			if len(chunk) > 0 {
-				s.settle(ctx, part, ss, chunk, errs)
-			}
-			for _, i := range chunk {
-				behind.Note(ss[i].Delivery, errs[i])
-			}
+			redisshell.Behind(ss, chunk, errs, behind, func(some []int) { s.settle(ctx, part, ss, some, errs) })
 		}
 		s.stir(part.index)
 	}
@@ -100,78 +65,40 @@ func (s *subscription) sort(ss []driver.Settlement, run []int) (acks, rest map[*
 	return acks, rest
 }
 
-// checked says why a settlement cannot be sent.
-func (s *subscription) checked(x *driver.Settlement) error {
-	if err := x.Check(s.d.caps.MaxBody); err != nil {
-		return err
-	}
-	_, err := s.tokenOf(x.Delivery)
-	return err
-}
-
-// tokenOf returns the token of a delivery that this subscription received.
-func (s *subscription) tokenOf(d *driver.Delivery) (*token, error) {
-	if err := d.Check(); err != nil {
-		return nil, err
-	}
-	t, ok := d.Token.(*token)
-	s.mu.Lock()
-	err := s.gate.RefuseSettle()
-	s.mu.Unlock()
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok || t.s != s:
-		return nil, d.Lost(nil)
-	}
-	return t, nil
-}
-
 // settle sends settlements of one partition.
 func (s *subscription) settle(ctx context.Context, part *partition, ss []driver.Settlement, run []int, errs []error) {
-	args := []any{s.o.Group, s.o.Instance, len(run)}
+	args := []any{s.Options.Group, s.Options.Instance, len(run)}
 	for _, i := range run {
 		x := &ss[i]
 		t := x.Delivery.Token.(*token)
 		args = append(args, t.id, t.lease, redisshell.Outcome(x), redisconn.Milliseconds(x.After),
-			redisshell.Failure(x, s.o.Instance), max(0, int64(x.Took)))
+			redisshell.Failure(x, s.Options.Instance), max(0, int64(x.Took)))
 	}
-	c := &scriptCall{part: part, script: &s.d.scripts.settle, args: args}
-	s.d.runAll(ctx, []*scriptCall{c})
-	ended := map[string]bool{}
-	for _, id := range c.reply.Texts(2) {
-		ended[id] = true
-	}
+	c := &scriptCall{part: part, script: &s.d.scripts.settle, args: args, about: run}
+	_ = s.d.runAll(ctx, []*scriptCall{c})
 	delivery := func(i int) *driver.Delivery { return ss[i].Delivery }
-	s.judge(c, run, delivery, errs, func(_ int, t *token, letter byte) {
+	s.judge(c, delivery, errs, func(_ int, t *token, letter byte) {
 		if letter != 0 {
 			s.heard(t)
 		}
 	})
-	if len(ended) == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for t := range s.held {
-		if t.part == part && ended[t.id] {
-			s.heard(t)
-		}
-	}
+	s.Ended(part.index, c.reply.Texts(2), s.heard)
 }
 
 // emit publishes follow-ups if the delivery is still held. That is not one step with the settlement; their ids derive
 // from the parent's, so that a repeat is a duplicate.
-func (s *subscription) emit(ctx context.Context, d *driver.Delivery, msgs []*driver.Message) error {
-	t := d.Token.(*token)
-	reply, err := t.part.run(ctx, &s.d.scripts.settle, s.o.Group, s.o.Instance, 1, t.id, t.lease, "?", 0, "", 0)
+func (s *subscription) emit(ctx context.Context, x *driver.Settlement) (done bool, err error) {
+	t := x.Delivery.Token.(*token)
+	reply, err := t.part.run(ctx, &s.d.scripts.settle, s.Options.Group, s.Options.Instance, 1, t.id, t.lease, "?", 0, "",
+		0)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if reply.Text(1) != "k" {
-		return d.Lost(nil)
+		return false, x.Delivery.Lost(nil)
 	}
-	p := &publication{d: s.d, msgs: msgs, rs: make([]driver.Receipt, len(msgs)), turn: s.d.shell.Count(), force: true}
+	p := s.d.publication(x.Emit, driver.PublishOptions{})
+	p.Force = true
 	p.run(ctx)
-	return redisshell.Unfull(refusal.Of(p.rs))
+	return false, redisshell.Unfull(refusal.Of(p.Receipts))
 }

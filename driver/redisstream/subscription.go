@@ -1,6 +1,7 @@
 package redisstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -15,11 +16,9 @@ import (
 
 // subscription is one member of a group. It claims from the partitions that it owns.
 type subscription struct {
-	d     *Driver
-	o     driver.SubscribeOptions
-	t     *topic
-	id    string // as a member
-	steps [4]any // how far one claim moves each lane
+	redisshell.Member[*token]
+	d *Driver
+	t *topic
 
 	balancing sync.Mutex // one balance at a time
 	members   []string   // as last seen; guarded by balancing
@@ -28,14 +27,10 @@ type subscription struct {
 	stop context.CancelFunc // of keepOwning
 	work sync.WaitGroup     // keepOwning, and claims under way
 
-	mu     sync.Mutex
-	gate   redisshell.Gate // whether to claim
+	// these are guarded by the lock of the member
 	stakes []stake
 	looked time.Time // when all partitions were looked at whatever we knew of them
 	turn   int       // which partition is claimed from first
-	held   map[*token]bool
-	// deliveries that have begun, whether they are held or not, until the server has heard of them again
-	begun map[*token]bool
 }
 
 // stake is what a subscription knows of one partition.
@@ -61,6 +56,18 @@ type token struct {
 	until time.Time // by our clock; guarded by the lock of the subscription
 }
 
+// HeldBy reports whether a member has received it.
+func (t *token) HeldBy(member any) bool { return member == any(&t.s.Member) }
+
+// Part is its partition.
+func (t *token) Part() int { return t.part.index }
+
+// Place is its entry.
+func (t *token) Place() string { return t.id }
+
+// Ended reports whether its lease is over by our clock.
+func (t *token) Ended(now time.Time) bool { return now.After(t.until) }
+
 // String names the delivery by its lease and its entry.
 func (t *token) String() string { return t.lease + "/" + strconv.Itoa(t.part.index) + "/" + t.id }
 
@@ -70,99 +77,71 @@ const newestForm = ".2"
 
 // Subscribe joins a group, and creates topic and group if they do not exist.
 func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
-	o, err := o.Resolve(d.caps)
+	s := &subscription{d: d, kick: make(chan struct{}, 1)}
+	err := s.Join(ctx, d.shell.Refuse, o, d.caps, d.shell.NewToken()+newestForm)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.shell.Refuse(); err != nil {
+	m := membership{group: s.Options.Group, order: strconv.Itoa(int(s.Options.Order)), start: s.Options.Start}
+	if s.t, err = d.joinAll(ctx, s.Options.Topic, m); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s := &subscription{d: d, o: o, id: d.shell.NewToken() + newestForm, steps: redisshell.Steps(o),
-		gate: redisshell.NewGate(o.MaxInflight),
-		kick: make(chan struct{}, 1), held: map[*token]bool{}, begun: map[*token]bool{}}
-	m := membership{group: o.Group, order: strconv.Itoa(int(o.Order)), start: o.Start}
-	if s.t, err = d.joinAll(ctx, o.Topic, m); err != nil {
-		return nil, err
-	}
-	s.stakes = make([]stake, len(s.t.parts))
-	d.listen(s.t)
+	s.stakes = make([]stake, len(s.t.Parts))
+	d.wake.Listen(s.t, func(p *partition) string { return p.key })
 	if err := s.balance(ctx); err != nil {
 		return nil, err
 	}
-	return s, s.begin(ctx)
-}
-
-// begin starts the background work, unless the driver was closed meanwhile.
-func (s *subscription) begin(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	err := s.d.shell.Add(s, func() { s.work.Go(func() { s.keepOwning(background) }) })
+	// unless the driver was closed meanwhile
+	err = d.shell.Add(s, func() { s.work.Go(func() { s.keepOwning(background) }) })
 	if err != nil {
 		_ = s.Close(ctx)
 	}
-	return err
+	return s, err
 }
 
 // stir says that there may be something to claim from a partition, or -1 from any.
 func (s *subscription) stir(at int) {
-	s.mu.Lock()
+	s.Mu.Lock()
 	for i := range s.stakes {
 		if at < 0 || at == i {
 			s.stakes[i].ready = true
 		}
 	}
-	s.mu.Unlock()
-	s.announce()
-}
-
-// belongs reports whether it is of a topic, and of a group, if one is named.
-func (s *subscription) belongs(topic, group string) bool {
-	return s.o.Topic == topic && (group == "" || s.o.Group == group)
-}
-
-// announce tells waiting calls to look again.
-func (s *subscription) announce() {
-	s.mu.Lock()
-	s.gate.Announce()
-	s.mu.Unlock()
+	s.Mu.Unlock()
+	s.Announce()
 }
 
 // heard forgets a delivery that the server has answered of: it is settled, or lost. The lock is held.
 func (s *subscription) heard(t *token) {
-	delete(s.held, t)
-	delete(s.begun, t)
+	delete(s.Held, t)
+	delete(s.Begun, t)
 }
 
 // Drain gives up every partition at once: what is held stays leased to its holder whoever owns its partition, and keeps
 // its key from others. What unanswered claims took goes back, because no claim follows that would bring it.
 func (s *subscription) Drain(ctx context.Context) error {
-	s.mu.Lock()
-	if s.gate.Closed() {
-		s.mu.Unlock()
+	s.Mu.Lock()
+	if s.Gate.Closed() {
+		s.Mu.Unlock()
 		return nil
 	}
-	s.gate.Drain()
+	s.Gate.Drain()
 	var calls []*scriptCall
 	for i := range s.stakes {
 		if lost := s.stakes[i].lost; lost != "" {
-			calls = append(calls, &scriptCall{part: s.t.parts[i], script: &s.d.scripts.leave, args: []any{s.o.Group, "", lost}})
+			calls = append(calls, &scriptCall{part: s.t.Parts[i], script: &s.d.scripts.leave,
+				args: []any{s.Options.Group, "", lost}})
 		}
 	}
-	s.mu.Unlock()
-	s.d.runAll(ctx, calls)
+	s.Mu.Unlock()
+	failed := s.d.runAll(ctx, calls)
 	err := s.balance(ctx)
 	if errors.Is(err, redisshell.ErrStale) {
 		err = s.gone()
 	}
-	for _, c := range calls {
-		if c.err != nil {
-			err = c.err
-		}
-	}
-	return err
+	return cmp.Or(failed, err)
 }
 
 // leaveAtOnce bounds how many deliveries one script returns.
@@ -170,10 +149,7 @@ const leaveAtOnce = 200
 
 // Close releases what is held to its old place, uncounted, and lets go of the partitions.
 func (s *subscription) Close(ctx context.Context) error {
-	s.mu.Lock()
-	first := s.gate.Close()
-	s.mu.Unlock()
-	if !first {
+	if !s.End() {
 		return nil
 	}
 	s.stop()
@@ -181,38 +157,33 @@ func (s *subscription) Close(ctx context.Context) error {
 	redisshell.Await(ctx, &s.work)
 	s.balancing.Lock() // a Drain beside us may be saying that we live
 	defer s.balancing.Unlock()
-	s.mu.Lock()
-	tokens := make([][]any, len(s.t.parts))
-	maps.Copy(s.held, s.begun)
-	for t := range s.held {
+	s.Mu.Lock()
+	tokens := make([][]any, len(s.t.Parts))
+	maps.Copy(s.Held, s.Begun)
+	for t := range s.Held {
 		tokens[t.part.index] = append(tokens[t.part.index], t.id, t.lease)
 	}
-	s.held, s.begun = map[*token]bool{}, map[*token]bool{}
+	clear(s.Held)
+	clear(s.Begun)
 	lost := make([]string, len(s.stakes))
 	for i := range lost {
 		lost[i] = s.stakes[i].lost
 	}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	return s.leave(ctx, tokens, lost)
 }
 
 // leave returns what is held in each partition, and then lets go of all partitions.
 func (s *subscription) leave(ctx context.Context, tokens [][]any, lost []string) error {
 	var err error
-	last := make([]*scriptCall, len(s.t.parts))
-	for i, p := range s.t.parts {
+	last := make([]*scriptCall, len(s.t.Parts))
+	for i, p := range s.t.Parts {
 		for chunk := range slices.Chunk(tokens[i], 2*leaveAtOnce) {
-			if _, e := p.run(ctx, &s.d.scripts.leave, append([]any{s.o.Group, "", ""}, chunk...)...); e != nil {
+			if _, e := p.run(ctx, &s.d.scripts.leave, append([]any{s.Options.Group, "", ""}, chunk...)...); e != nil {
 				err = e
 			}
 		}
-		last[i] = &scriptCall{part: p, script: &s.d.scripts.leave, args: []any{s.o.Group, s.id, lost[i]}}
+		last[i] = &scriptCall{part: p, script: &s.d.scripts.leave, args: []any{s.Options.Group, s.ID, lost[i]}}
 	}
-	s.d.runAll(ctx, last)
-	for _, c := range last {
-		if c.err != nil {
-			err = c.err
-		}
-	}
-	return err
+	return cmp.Or(s.d.runAll(ctx, last), err)
 }

@@ -1,9 +1,7 @@
 package redisstream
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +11,6 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/internal/redisconn"
 	"github.com/ferrymq/ferry/internal/redisshell"
-	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // registryKey is a hash of all topics of a namespace and their numbers of partitions, in a slot of its own.
@@ -26,15 +23,12 @@ func partitionKey(prefix, topic string, n int) string {
 }
 
 // topic is what we know of a topic.
-type topic struct {
-	name  string
-	parts []*partition
-}
+type topic = redisshell.Topic[*partition]
 
 // partition is one stream of a topic.
 type partition struct {
 	d     *Driver
-	topic string
+	t     *topic
 	index int
 	of    string // how many partitions the topic has, as scripts check it
 	key   string
@@ -54,45 +48,9 @@ func (p *partition) keys() []string { return []string{p.key, p.sibling("none")} 
 // fence is the key that changes whenever the owner of the partition in a group does.
 func (p *partition) fence(group string) string { return p.sibling("g:" + group + ":fence") }
 
-func (d *Driver) newTopic(name string, n int) *topic {
-	t := &topic{name: name}
-	for i := range n {
-		t.parts = append(t.parts, &partition{d: d, topic: name, index: i, of: strconv.Itoa(n),
-			key: partitionKey(d.o.Prefix, name, i)})
-	}
-	return t
-}
-
-// Name and Parts are what the registry has of it.
-func (t *topic) Name() string { return t.name }
-
-// Parts is the number of partitions.
-func (t *topic) Parts() int { return len(t.parts) }
-
-// ensure returns a topic, and creates it if it does not exist.
-func (d *Driver) ensure(ctx context.Context, name string, partitions int) (*topic, error) {
-	return d.topics.Ensure(ctx, name, cmp.Or(partitions, d.o.Partitions))
-}
-
-// remake finds a topic that turned out to be stale again. One that is in the registry may lack partitions: whoever
-// creates it has not come so far, or never will.
-func (d *Driver) remake(ctx context.Context, t *topic) (*topic, error) {
-	d.topics.Forget(t)
-	again, err := d.ensure(ctx, t.name, 0)
-	if err != nil {
-		return nil, err
-	}
-	return again, d.create(ctx, again)
-}
-
-// create makes the partitions of a topic that is in the registry.
-func (d *Driver) create(ctx context.Context, t *topic) error {
-	for _, p := range t.parts {
-		if err := p.create(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+func (d *Driver) newPartition(t *topic, index, partitions int) *partition {
+	return &partition{d: d, t: t, index: index, of: strconv.Itoa(partitions),
+		key: partitionKey(d.o.Prefix, t.Name, index)}
 }
 
 // create makes a partition, unless a key of ours has another type: scripts cannot roll back, so that must be found
@@ -107,64 +65,54 @@ func (p *partition) create(ctx context.Context) error {
 	reply, err := p.run(ctx, &p.d.scripts.create)
 	if err == nil && reply.Text(0) == "closed" {
 		err = driver.NewError(driver.ErrNotApplied,
-			fmt.Sprintf("the number of partitions of topic %q is being changed", p.topic),
+			fmt.Sprintf("the number of partitions of topic %q is being changed", p.t.Name),
 			"try again; if it stays so, repeat AlterTopic", nil)
 	}
 	if err == nil && reply.Text(0) == "other" {
 		err = driver.NewError(driver.ErrConflict,
-			fmt.Sprintf("topic %q has %s partitions, not %s", p.topic, reply.Text(1), p.of),
+			fmt.Sprintf("topic %q has %s partitions, not %s", p.t.Name, reply.Text(1), p.of),
 			"drain the topic, then delete and create it with the other number", nil)
 	}
 	return err
 }
 
-func errNoTopic(name string) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", name),
-		"publish to it, or create it: 'ferry topic create'", nil)
+// consult calls a script about a partition, or about what a group has there, and says when the topic is gone, it has no
+// such group, or somebody consumes and nobody may.
+func (p *partition) consult(ctx context.Context, s *script, group string, args ...any) (redisconn.Reply, error) {
+	reply, err := p.run(ctx, s, append([]any{group}, args...)...)
+	if err == nil {
+		err = p.refused(s, group, reply)
+	}
+	return reply, err
 }
 
-func (t *topic) noGroup(name string, names []string) error {
-	slices.Sort(names)
-	return refusal.NoGroup(t.name, name, names)
-}
-
-// each runs a script in every partition, and says when the topic is gone or has no such group.
-func (d *Driver) each(ctx context.Context, t *topic, s *script, group string, args ...any) ([]redisconn.Reply, error) {
-	replies := make([]redisconn.Reply, len(t.parts))
-	for i, p := range t.parts {
+// consultAll is consult in every partition.
+func consultAll(ctx context.Context, t *topic, s *script, group string, args ...any) ([]redisconn.Reply, error) {
+	replies := make([]redisconn.Reply, len(t.Parts))
+	for i, p := range t.Parts {
 		var err error
-		if replies[i], err = d.in(ctx, t, p, s, group, args...); err != nil {
+		if replies[i], err = p.consult(ctx, s, group, args...); err != nil {
 			return nil, err
 		}
 	}
 	return replies, nil
 }
 
-// in is each in one partition.
-func (d *Driver) in(ctx context.Context, t *topic, p *partition, s *script, group string,
-	args ...any) (redisconn.Reply, error) {
-	reply, err := p.run(ctx, s, args...)
-	if err == nil {
-		err = d.absent(t, group, reply)
-	}
-	return reply, err
-}
+// undisturbed is what scripts refuse to do while there are consumers.
+var undisturbed = map[string]string{"ungroup": "delete the group", "reset": "change the group",
+	"drop": "delete the topic"}
 
-// absent is the error of a script that found no such topic or group, or nil.
-func (d *Driver) absent(t *topic, group string, reply redisconn.Reply) error {
-	switch reply.Text(0) {
-	case "stale":
-		d.topics.Forget(t)
-		return errNoTopic(t.name)
-	case "missing":
-		return t.noGroup(group, reply.Texts(1))
+// refused is the error of a script that did not find what it needs, or nil.
+func (p *partition) refused(s *script, group string, reply redisconn.Reply) error {
+	switch said := reply.Text(0); {
+	case said == "stale":
+		return p.d.topics.Gone(p.t)
+	case said == "missing" && len(reply) > 1: // or it is a message
+		return redisshell.NoGroup(p.t.Name, group, reply.Texts(1))
+	case said == "members":
+		return driver.NewError(driver.ErrConflict, "cannot "+undisturbed[s.Name]+": it has consumers", "stop them first", nil)
 	}
 	return nil
-}
-
-// partFor returns the partition of a message.
-func (t *topic) partFor(m *driver.Message, turn uint64) *partition {
-	return t.parts[redisshell.PartFor(m, turn, len(t.parts))]
 }
 
 // membership is how a group is joined or created.
@@ -186,23 +134,20 @@ func (p *partition) join(ctx context.Context, m membership) ([]string, error) {
 		return nil, redisshell.ErrStale
 	case "order":
 		return nil, driver.NewError(driver.ErrConflict,
-			fmt.Sprintf("group %q of topic %q has another order", m.group, p.topic),
+			fmt.Sprintf("group %q of topic %q has another order", m.group, p.t.Name),
 			"use the same order for all members, or delete the group first", nil)
 	}
 	if reply.Text(0) == "keep" {
-		return nil, m.start.CheckKept(p.topic, 0)
+		return nil, m.start.CheckKept(p.t.Name, 0)
 	}
 	if start := reply.Text(2); start != "" { // also where whoever created the group did not come to an end
-		r := rewind{group: m.group, from: positionOf(start, p), cause: driver.CauseFirst, force: true}
-		if _, err := p.d.rewind(ctx, &topic{name: p.topic}, []*partition{p}, r); err != nil {
+		r := rewind{group: m.group, start: start, cause: driver.CauseFirst, force: true}
+		if _, err := p.d.rewind(ctx, []*partition{p}, r); err != nil {
 			return nil, err
 		}
 	}
 	return reply.Texts(1), nil
 }
-
-// staleTries bounds how often a call is repeated because a topic changed meanwhile.
-const staleTries = 5
 
 // joinAll creates a group in all partitions of a topic, which is created if it does not exist.
 func (d *Driver) joinAll(ctx context.Context, name string, m membership) (*topic, error) {
@@ -213,37 +158,15 @@ func (d *Driver) joinAll(ctx context.Context, name string, m membership) (*topic
 	if err != nil {
 		return nil, err
 	}
-	for range staleTries {
-		if t, err = d.ensure(ctx, name, 0); err != nil {
-			return nil, err
-		}
-		for _, p := range t.parts {
-			if _, err = p.join(ctx, m); err != nil {
-				break
-			}
-		}
-		if !errors.Is(err, redisshell.ErrStale) {
-			return t, err
-		}
-		if _, e := d.remake(ctx, t); e != nil {
-			return nil, e
-		}
-	}
-	return nil, err
+	return d.topics.With(ctx, name, 0, func(t *topic) error {
+		return t.Each(func(p *partition) error {
+			_, err := p.join(ctx, m)
+			return err
+		})
+	})
 }
 
-// prepare gives a topic without groups the default one, and every partition the groups that the first one has.
-func (d *Driver) prepare(ctx context.Context, t *topic) error {
-	names, err := t.parts[0].join(ctx, membership{group: driver.DefaultGroup, only: true})
-	if err != nil {
-		return err
-	}
-	for _, p := range t.parts[1:] {
-		for _, name := range names {
-			if _, err := p.join(ctx, membership{group: name}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// joinOne is the Join of the topics.
+func (p *partition) joinOne(ctx context.Context, group string, only bool) ([]string, error) {
+	return p.join(ctx, membership{group: group, only: only})
 }

@@ -5,15 +5,6 @@ import (
 	"strings"
 )
 
-// listen begins to follow a topic.
-func (d *Driver) listen(t *topic) {
-	channels := map[string]*partition{}
-	for _, p := range t.parts {
-		channels[p.key] = p
-	}
-	d.wake.Listen(t.name, channels)
-}
-
 // hear follows what scripts announce until ctx ends: a group that has something to claim, or "!" for members that came
 // or went.
 func (d *Driver) hear(ctx context.Context) {
@@ -26,7 +17,7 @@ func (d *Driver) hear(ctx context.Context) {
 // announce tells the subscriptions of a topic, or of one group of it, that a partition may have something to claim, or
 // that members changed.
 func (d *Driver) announce(p *partition, group string, members bool) {
-	for _, s := range d.shell.Subscriptions(func(s *subscription) bool { return s.belongs(p.topic, group) }) {
+	for _, s := range d.shell.Subscriptions(func(s *subscription) bool { return s.Belongs(p.t.Name, group) }) {
 		if members {
 			s.rebalance()
 		}

@@ -57,13 +57,17 @@ func Examine(ctx context.Context, client goredis.UniversalClient, key string) (*
 		return nil, driver.NewError(driver.ErrInvalid, "the server is part of a cluster",
 			"use redis+cluster:// with some of its nodes", nil)
 	case onCluster && !s.isCluster:
-		return nil, driver.NewError(driver.ErrInvalid, "the server is not part of a cluster",
-			"use redis:// for a single server", nil)
+		return nil, errNoCluster(nil)
 	case s.role == "slave":
 		return nil, driver.NewError(driver.ErrNotApplied, "the server is a replica",
 			"connect to the primary, or use redis+sentinel:// or redis+cluster://", nil)
 	}
 	return s, nil
+}
+
+func errNoCluster(cause error) error {
+	return driver.NewError(driver.ErrInvalid, "the server is not part of a cluster", "use redis:// for a single server",
+		cause)
 }
 
 // Flags reports whether scripts may begin with a line of flags.
@@ -78,8 +82,7 @@ func probe(ctx context.Context, client goredis.UniversalClient, key string) (gor
 	node, err := c.MasterForKey(ctx, key)
 	if err != nil {
 		if strings.Contains(err.Error(), "cluster support disabled") {
-			return nil, driver.NewError(driver.ErrInvalid, "the server is not part of a cluster",
-				"use redis:// for a single server", err)
+			return nil, errNoCluster(err)
 		}
 		return nil, Classify(err)
 	}

@@ -41,15 +41,10 @@ func (l *Listener) Follow(channels ...string) error {
 	return Classify(pubsub.Subscribe(context.Background(), channels...))
 }
 
-// Ear is told what a Listener hears, one after the other.
-type Ear struct {
-	Joined func(channel string) // it is followed from now on, or again after a reconnect
-	Heard  func(channel, payload string)
-	Back   func() // the connection is there again
-}
-
-// Run tells the ear what is heard until ctx ends.
-func (l *Listener) Run(ctx context.Context, ear Ear) {
+// Run tells what is heard until ctx ends, one after the other: joined of a channel that is followed from now on, or
+// again after a reconnect, and heard of a message. It calls back when the connection is there again.
+func (l *Listener) Run(ctx context.Context, joined func(channel string), heard func(channel, payload string),
+	back func()) {
 	wait, asked := time.Duration(0), false
 	for ctx.Err() == nil {
 		pubsub := l.current()
@@ -70,16 +65,16 @@ func (l *Listener) Run(ctx context.Context, ear Ear) {
 			continue
 		}
 		if wait > 0 {
-			ear.Back()
+			back()
 		}
 		wait, asked = 0, false
 		switch m := msg.(type) {
 		case *goredis.Subscription:
 			if m.Kind == "subscribe" {
-				ear.Joined(m.Channel)
+				joined(m.Channel)
 			}
 		case *goredis.Message:
-			ear.Heard(m.Channel, m.Payload)
+			heard(m.Channel, m.Payload)
 		}
 	}
 }

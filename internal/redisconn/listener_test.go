@@ -50,11 +50,8 @@ func TestListenerReconnects(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		l.Run(ctx, Ear{
-			Joined: func(channel string) { joined <- channel },
-			Heard:  func(_, payload string) { heard <- payload },
-			Back:   func() { back <- struct{}{} },
-		})
+		l.Run(ctx, func(channel string) { joined <- channel }, func(_, payload string) { heard <- payload },
+			func() { back <- struct{}{} })
 	}()
 	defer func() { cancel(); l.Close(); <-ended }()
 	if err := l.Follow("news"); err != nil {

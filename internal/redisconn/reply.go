@@ -32,15 +32,6 @@ func (r Reply) Text(i int) string {
 // (BenchmarkDriver/drain of driver/redis).
 func Bytes(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
-// Integer returns one element that the script gave as a number.
-func (r Reply) Integer(i int) int64 {
-	if i < len(r) {
-		n, _ := r[i].(int64)
-		return n
-	}
-	return 0
-}
-
 // Number returns one element that the script gave as the text of a number.
 func (r Reply) Number(i int) int64 {
 	n, _ := strconv.ParseInt(r.Text(i), 10, 64)

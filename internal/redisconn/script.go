@@ -72,19 +72,14 @@ func (l Library) file(name string) string {
 
 // Run calls the script. A server that does not know it, after a restart or SCRIPT FLUSH, is sent its text.
 func (s *Script) Run(ctx context.Context, c goredis.UniversalClient, keys []string, args ...any) (Reply, error) {
-	reply, err := s.on(ctx, c, keys, args)
+	reply, err := s.On(ctx, c, keys, args)
 	if err != nil {
 		Relocate(ctx, c, err)
 	}
 	return reply, err
 }
 
-// RunOn is Run on one connection.
-func (s *Script) RunOn(ctx context.Context, c *goredis.Conn, keys []string, args ...any) (Reply, error) {
-	return s.on(ctx, c, keys, args)
-}
-
-// In adds a call to a pipeline. Where the server does not know the script, which its error says, call Run or RunOn
+// In adds a call to a pipeline. Where the server does not know the script, which its error says, call Run or On
 // instead.
 func (s *Script) In(ctx context.Context, p goredis.Pipeliner, keys []string, args ...any) *goredis.Cmd {
 	return DoOnce(ctx, p, s.words(keys, args)...)
@@ -100,17 +95,21 @@ func DoOnce(ctx context.Context, p goredis.Pipeliner, words ...any) *goredis.Cmd
 // replicaPatience is how long a publish waits for its replicas.
 const replicaPatience = 2 * time.Second
 
-// RunReplicated calls the script and waits, on the connection of the write, until n replicas have it. If they do not in
-// time the outcome is unknown, since the primary has it.
-func (s *Script) RunReplicated(ctx context.Context, c goredis.UniversalClient, n int, keys []string,
+// RunAt is Run at a durability level: for replicated(n) it waits, on the connection of the write, until n replicas have
+// it. If they do not in time the outcome is unknown, since the primary has it.
+func (s *Script) RunAt(ctx context.Context, c goredis.UniversalClient, level driver.Durability, keys []string,
 	args ...any) (Reply, error) {
+	n := level.Replicas()
+	if n == 0 {
+		return s.Run(ctx, c, keys, args...)
+	}
 	node, err := NodeOf(ctx, c, keys[0])
 	if err != nil {
 		return nil, err
 	}
 	conn := node.Conn()
 	defer func() { _ = conn.Close() }()
-	reply, err := s.on(ctx, conn, keys, args)
+	reply, err := s.On(ctx, conn, keys, args)
 	if err != nil {
 		Relocate(ctx, c, err)
 		return nil, err
@@ -140,7 +139,8 @@ func (s *Script) words(keys []string, args []any) []any {
 	return append(words, args...)
 }
 
-func (s *Script) on(ctx context.Context, c processor, keys []string, args []any) (Reply, error) {
+// On is Run on a single connection, whatever it belongs to.
+func (s *Script) On(ctx context.Context, c processor, keys []string, args []any) (Reply, error) {
 	words := s.words(keys, args)
 	reply, err := ask(ctx, c, words)
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") {

@@ -98,8 +98,8 @@ func TestScriptIsSentAgainAfterFlush(t *testing.T) {
 		if err := c.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if reply, err := s.RunReplicated(t.Context(), c, 1, []string{"n"}); err != nil || reply[0] != n+1 {
-			t.Errorf("RunReplicated: %v, %v; want %d", reply, err, n+1)
+		if reply, err := s.RunAt(t.Context(), c, driver.Replicated(1), []string{"n"}); err != nil || reply[0] != n+1 {
+			t.Errorf("RunAt: %v, %v; want %d", reply, err, n+1)
 		}
 	}
 }

@@ -33,10 +33,8 @@ func examineLoaded(ctx context.Context, c goredis.UniversalClient, key string) (
 	s, err := Examine(ctx, c, key)
 	for isLoading(err) {
 		loading := err
-		select {
-		case <-ctx.Done():
+		if !Pause(ctx, loadingPause) {
 			return nil, loading
-		case <-time.After(loadingPause):
 		}
 		if s, err = Examine(ctx, c, key); ctx.Err() != nil {
 			return nil, loading

@@ -55,16 +55,12 @@ func parseURL(rawURL string) (*address, error) {
 	// Scripts are never sent twice by the client itself (see Script). The rest can be, but its callers rather know soon.
 	a := &address{options: &goredis.UniversalOptions{ContextTimeoutEnabled: true, MaxRetries: -1}}
 	base, kind, _ := strings.Cut(scheme, "+")
-	a.kind = kind
-	switch base {
-	case "redis":
-	case "rediss":
-		a.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-	default:
+	if base != "redis" && base != "rediss" || kind != "" && kind != "sentinel" && kind != "cluster" {
 		return nil, badURL("the scheme of the URL is not known")
 	}
-	if kind != "" && kind != "sentinel" && kind != "cluster" {
-		return nil, badURL("the scheme of the URL is not known")
+	a.kind = kind
+	if base == "rediss" {
+		a.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -170,28 +166,25 @@ func (a *address) setParameter(name, value string) error {
 			return badURL("parameter pool must be a number of connections")
 		}
 		a.options.PoolSize = n
-		return nil
 	case "timeout":
 		d, err := time.ParseDuration(value)
 		if err != nil || d <= 0 {
 			return badURL("parameter timeout must be a duration such as 3s")
 		}
 		a.options.ReadTimeout, a.options.WriteTimeout, a.options.DialTimeout = d, d, d
-		return nil
 	case "sentinel_user":
 		a.options.SentinelUsername = value
-		return nil
 	case "sentinel_password":
 		a.options.SentinelPassword = value
-		return nil
 	case "protocol":
 		if value != "2" && value != "3" {
 			return badURL("parameter protocol must be 2 or 3")
 		}
 		a.options.Protocol = int(value[0] - '0')
-		return nil
+	default:
+		return a.setTLS(name, value)
 	}
-	return a.setTLS(name, value)
+	return nil
 }
 
 func (a *address) setTLS(name, value string) error {

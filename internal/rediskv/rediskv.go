@@ -100,12 +100,7 @@ func (k *KV) run(ctx context.Context, s *redisconn.Script, bucket string, level 
 	if k.waiters.Ended() {
 		return 0, nil, kv.ErrClosed()
 	}
-	var reply redisconn.Reply
-	if n := level.Replicas(); n > 0 {
-		reply, err = s.RunReplicated(ctx, k.o.Client, n, k.keys(bucket), args...)
-	} else {
-		reply, err = s.Run(ctx, k.o.Client, k.keys(bucket), args...)
-	}
+	reply, err := s.RunAt(ctx, k.o.Client, level, k.keys(bucket), args...)
 	return timed(reply, redisconn.Classify(err))
 }
 
@@ -428,7 +423,7 @@ func (k *KV) follow(bucket string) {
 		k.listener, k.stop = redisconn.NewListener(k.o.Client), cancel
 		wake := func(channel, name string) { k.waiters.Wake(k.bucketOf(channel), name) }
 		k.heard.Go(func() {
-			k.listener.Run(ctx, redisconn.Ear{Joined: func(channel string) { wake(channel, "") }, Heard: wake, Back: func() {}})
+			k.listener.Run(ctx, func(channel string) { wake(channel, "") }, wake, func() {})
 		})
 	}
 	channel := k.keys(bucket)[0]

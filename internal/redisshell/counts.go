@@ -21,70 +21,52 @@ func counted(fields map[string]string, name string) uint64 {
 	return uint64(max(0, Whole(fields, name)))
 }
 
-// CountsOf reads what a script counts in one part of a topic: {"ok", fields of the topic, {delayed, held, invalid}, of
+// AddCounts adds what a script counts in one part of a topic: {"ok", fields of the topic, {delayed, held, invalid}, of
 // each group {name, order, fields, in flight, waiting, dead, members, how long the oldest is ready in ms}}. What is in
 // no other state is ready.
-func CountsOf(topic string, reply redisconn.Reply) driver.TopicStats {
+func AddCounts(total *driver.TopicStats, reply redisconn.Reply) {
 	f, beside := reply.List(1).Map(), reply.List(2)
-	st := driver.TopicStats{Topic: topic, Paused: f["paused"] == "1", Published: counted(f, "published"),
-		Fanned: counted(f, "fanned"), Expired: counted(f, "expired"), Cancelled: counted(f, "cancelled"),
-		Messages: int64(counted(f, "messages")), Bytes: int64(counted(f, "bytes")),
-		Delayed: beside.Number(0), Held: beside.Number(1), Invalid: beside.Number(2)}
+	total.Paused = total.Paused || f["paused"] == "1"
+	total.Published += counted(f, "published")
+	total.Fanned += counted(f, "fanned")
+	total.Expired += counted(f, "expired")
+	total.Cancelled += counted(f, "cancelled")
+	total.Delayed += beside.Number(0)
+	total.Held += beside.Number(1)
+	total.Invalid += beside.Number(2)
+	total.Messages += int64(counted(f, "messages"))
+	total.Bytes += int64(counted(f, "bytes"))
 	for _, x := range reply.List(3) {
-		st.Groups = append(st.Groups, groupCountsOf(redisconn.ReplyOf(x)))
+		addGroupCounts(total, redisconn.ReplyOf(x))
 	}
-	return st
 }
 
-func groupCountsOf(item redisconn.Reply) driver.GroupStats {
-	f := item.List(2).Map()
-	g := driver.GroupStats{Group: item.Text(0), Paused: f["paused"] == "1", Received: counted(f, "received"),
-		Acked: counted(f, "acked"), Dropped: counted(f, "dropped"), Expired: counted(f, "expired"),
-		Cancelled: counted(f, "cancelled"), Redelivered: counted(f, "redelivered"), Retried: counted(f, "retried"),
-		Died: counted(f, "graves"), Inflight: max(0, item.Number(3)), Waiting: max(0, item.Number(4)), Dead: item.Number(5),
-		Consumers: len(item.List(6)), Oldest: time.Duration(item.Number(7)) * time.Millisecond}
+// addGroupCounts adds what a group has in one part. Groups stay in the order of their names.
+func addGroupCounts(total *driver.TopicStats, item redisconn.Reply) {
+	name, f := item.Text(0), item.List(2).Map()
+	i, found := slices.BinarySearchFunc(total.Groups, name, func(x driver.GroupStats, name string) int {
+		return strings.Compare(x.Group, name)
+	})
+	if !found {
+		total.Groups = slices.Insert(total.Groups, i, driver.GroupStats{Group: name})
+	}
+	g := &total.Groups[i]
 	if item.Text(1) == "1" {
 		g.Order = driver.Relaxed
 	}
+	g.Paused = g.Paused || f["paused"] == "1"
+	g.Received += counted(f, "received")
+	g.Acked += counted(f, "acked")
+	g.Dropped += counted(f, "dropped")
+	g.Expired += counted(f, "expired")
+	g.Cancelled += counted(f, "cancelled")
+	g.Redelivered += counted(f, "redelivered")
+	g.Retried += counted(f, "retried")
+	g.Died += counted(f, "graves")
+	g.Inflight += max(0, item.Number(3))
+	g.Waiting += max(0, item.Number(4))
+	g.Dead += item.Number(5)
 	g.Ready = int64(g.Received) - int64(g.Acked+g.Dropped+g.Expired+g.Cancelled) - g.Inflight - g.Waiting - g.Dead
-	return g
-}
-
-// AddCounts adds what another part of a topic counts. Groups stay in the order of their names.
-func AddCounts(total *driver.TopicStats, one driver.TopicStats) {
-	total.Paused = total.Paused || one.Paused
-	total.Published += one.Published
-	total.Fanned += one.Fanned
-	total.Expired += one.Expired
-	total.Cancelled += one.Cancelled
-	total.Delayed += one.Delayed
-	total.Held += one.Held
-	total.Invalid += one.Invalid
-	total.Messages += one.Messages
-	total.Bytes += one.Bytes
-	for _, g := range one.Groups {
-		i, found := slices.BinarySearchFunc(total.Groups, g.Group, func(x driver.GroupStats, name string) int {
-			return strings.Compare(x.Group, name)
-		})
-		if !found {
-			total.Groups = slices.Insert(total.Groups, i, g)
-			continue
-		}
-		x := &total.Groups[i]
-		x.Paused = x.Paused || g.Paused
-		x.Received += g.Received
-		x.Acked += g.Acked
-		x.Dropped += g.Dropped
-		x.Expired += g.Expired
-		x.Cancelled += g.Cancelled
-		x.Ready += g.Ready
-		x.Inflight += g.Inflight
-		x.Waiting += g.Waiting
-		x.Dead += g.Dead
-		x.Redelivered += g.Redelivered
-		x.Retried += g.Retried
-		x.Died += g.Died
-		x.Oldest = max(x.Oldest, g.Oldest)
-		x.Consumers = max(x.Consumers, g.Consumers) // a member is in every part
-	}
+	g.Consumers = max(g.Consumers, len(item.List(6))) // a member is in every part
+	g.Oldest = max(g.Oldest, time.Duration(item.Number(7))*time.Millisecond)
 }

@@ -26,8 +26,7 @@ func TestAddCounts(t *testing.T) {
 	var total driver.TopicStats
 	for _, groups := range [][]any{list(group("b", "5", "2", 1)), list(group("a", "4", "0", 0), group("b", "9", "3", 2))} {
 		fields := []any{"published", "7", "bytes", "x", "paused", "1"}
-		one := redisshell.CountsOf("jobs", redisconn.Reply{"ok", fields, []any{"1", "0", "0"}, groups})
-		redisshell.AddCounts(&total, one)
+		redisshell.AddCounts(&total, redisconn.Reply{"ok", fields, []any{"1", "0", "0"}, groups})
 	}
 	if total.Published != 14 || total.Delayed != 2 || total.Bytes != 0 || !total.Paused || len(total.Groups) != 2 {
 		t.Errorf("%+v", total)

@@ -1,6 +1,9 @@
 package redisshell
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/refusal"
+)
 
 // Gate says whether a subscription may claim now: it still receives, it has room, and there may be something to claim.
 // It is guarded by the lock of its subscription.
@@ -18,16 +21,7 @@ type Gate struct {
 func NewGate(most int) Gate { return Gate{most: most, news: make(chan struct{})} }
 
 // Refuse says why nothing can be received any more, or nil.
-func (g *Gate) Refuse() error {
-	switch {
-	case g.closed:
-		return driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
-	case g.draining:
-		return driver.NewError(driver.ErrClosed, "the subscription is drained",
-			"settle what is held and close it; subscribe again to receive", nil)
-	}
-	return nil
-}
+func (g *Gate) Refuse() error { return refusal.Receive(g.closed, g.draining) }
 
 // RefuseSettle says why nothing can be settled any more, or nil.
 func (g *Gate) RefuseSettle() error {

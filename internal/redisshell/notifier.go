@@ -26,10 +26,11 @@ func NewNotifier[P any](c goredis.UniversalClient, logger *slog.Logger) *Notifie
 }
 
 // Listen begins to follow the parts of a topic, by their channels. Should that fail, looking at intervals remains.
-func (n *Notifier[P]) Listen(topic string, parts map[string]P) {
+func (n *Notifier[P]) Listen(t *Topic[P], channelOf func(P) string) {
 	var channels []string
 	n.mu.Lock()
-	for channel, part := range parts {
+	for _, part := range t.Parts {
+		channel := channelOf(part)
 		if _, known := n.parts[channel]; !known {
 			channels = append(channels, channel)
 		}
@@ -40,18 +41,15 @@ func (n *Notifier[P]) Listen(topic string, parts map[string]P) {
 		return
 	}
 	if err := n.listener.Follow(channels...); err != nil {
-		n.logger.Warn("ferry: cannot listen for wake-ups", "topic", topic, "error", err)
+		n.logger.Warn("ferry: cannot listen for wake-ups", "topic", t.Name, "error", err)
 	}
 }
 
 // Run tells what is heard until ctx ends: joined of a part that is followed from now on, or again after a reconnect,
 // and heard of an announcement. When the connection is there again it calls back.
 func (n *Notifier[P]) Run(ctx context.Context, joined func(P), heard func(part P, payload string), back func()) {
-	n.listener.Run(ctx, redisconn.Ear{
-		Joined: func(channel string) { joined(n.part(channel)) },
-		Heard:  func(channel, payload string) { heard(n.part(channel), payload) },
-		Back:   back,
-	})
+	n.listener.Run(ctx, func(channel string) { joined(n.part(channel)) },
+		func(channel, payload string) { heard(n.part(channel), payload) }, back)
 }
 
 // part is that of a channel. It is known: nothing else is followed.

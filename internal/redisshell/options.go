@@ -19,6 +19,8 @@ type Options struct {
 	Strict   bool
 	Fallback time.Duration
 	Logger   *slog.Logger
+	Part     string // what a part of a topic is called, as TopicKind has it
+	Parts    int
 }
 
 // Defaults of Options.
@@ -53,6 +55,8 @@ func (o Options) Resolved() (Options, error) {
 			"use 1 to 64 letters, digits, '.', '_', ':' or '-', beginning with a letter or digit")
 	case o.MaxBody < 0 || o.Fallback < 0:
 		return o, bad("MaxBody or Fallback is negative", "leave it zero for the default")
+	case o.Parts < 0 || o.Parts > MostParts:
+		return o, bad("the number of "+o.Part+"s is out of range", "use 1 to 1024")
 	}
 	return o, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -31,6 +32,7 @@ type Shell[S Subscription] struct {
 	Survey *redisconn.Survey
 	KV     *rediskv.KV
 	Nonce  string // of this process, in tokens
+	Claims Turns
 
 	closing    *redisconn.Closing // of the client, if it is ours to close
 	registry   string
@@ -67,6 +69,7 @@ func Open[S Subscription](ctx context.Context, o Options, k Keys) (*Shell[S], er
 		}
 		return nil, err
 	}
+	s.Claims = NewTurns(redisconn.Connections(ctx, s.Client))
 	s.background, s.stop = context.WithCancel(context.Background())
 	s.KV = rediskv.New(rediskv.Options{Client: s.Client, Tag: k.Values, Refuse: s.Survey.Refuse})
 	return s, nil
@@ -150,6 +153,14 @@ func (s *Shell[S]) Diagnose(ctx context.Context) ([]driver.Finding, error) {
 		return nil, err
 	}
 	return server.Findings(), nil
+}
+
+// Capabilities adds to those of a driver what both drivers have alike, and what was found out about the server.
+func (s *Shell[S]) Capabilities(c driver.Capabilities) driver.Capabilities {
+	c.LeaseScope, c.MinLease, c.DefaultLease = driver.LeasePerMessage, time.Second, 10*time.Second
+	c.Counts, c.GetByID, c.PhysicalDelete = driver.CountsExact, driver.LookupIndexed, true
+	c.Durability, c.Levels = s.Survey.Opened().Level(), s.Survey.Opened().Levels()
+	return c
 }
 
 // Usage tells what the primaries use, for whoever uses them.

@@ -12,15 +12,6 @@ import (
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
-// topic is one of a driver that keeps nothing.
-type topic struct {
-	name  string
-	parts int
-}
-
-func (t *topic) Name() string { return t.name }
-func (t *topic) Parts() int   { return t.parts }
-
 // Topics are created once, known by the number of parts that the registry has, and looked up again once forgotten. One
 // whose parts could not be made is in the registry all the same: it is for its driver to make them when it misses them.
 func TestTopics(t *testing.T) {
@@ -37,9 +28,9 @@ func TestTopics(t *testing.T) {
 	defer func() { _ = s.Close(t.Context(), func() {}) }()
 	var fails error
 	made := 0
-	topics := redisshell.NewTopics(s, redisshell.TopicKind[*topic]{Part: "shard",
-		New:    func(name string, parts int) *topic { return &topic{name, parts} },
-		Create: func(context.Context, *topic) error { made++; return fails }})
+	topics := redisshell.NewTopics(s, redisshell.TopicKind[int]{Part: "shard",
+		New:    func(_ *redisshell.Topic[int], index, _ int) int { return index },
+		Create: func(int, context.Context) error { made++; return fails }})
 
 	fails = driver.ErrNotApplied
 	if _, err := topics.Ensure(t.Context(), "jobs", 2); !errors.Is(err, driver.ErrNotApplied) {
@@ -47,7 +38,7 @@ func TestTopics(t *testing.T) {
 	}
 	fails = nil
 	first, err := topics.Ensure(t.Context(), "jobs", 3)
-	if err != nil || first.parts != 2 || made != 1 {
+	if err != nil || len(first.Parts) != 2 || made != 1 {
 		t.Fatalf("%+v, made %d times, %v", first, made, err)
 	}
 	if again, err := topics.Lookup(t.Context(), "jobs"); again != first || err != nil {
@@ -58,10 +49,10 @@ func TestTopics(t *testing.T) {
 	}
 	topics.Forget(first)
 	other, err := topics.Existing(t.Context(), "jobs")
-	if err != nil || other == first || other.parts != 4 {
+	if err != nil || other == first || len(other.Parts) != 4 {
 		t.Errorf("%+v, %v", other, err)
 	}
-	if same := topics.Learn(&topic{"jobs", 4}); same != other {
+	if same := topics.Learn(topics.Make("jobs", 4)); same != other {
 		t.Error("a topic is known twice")
 	}
 	if names, err := topics.Names(t.Context()); len(names) != 1 || err != nil {

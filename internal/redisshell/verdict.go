@@ -2,8 +2,11 @@ package redisshell
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/internal/redisconn"
+	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // verdicts are why a script has not changed a message.
@@ -21,17 +24,24 @@ var verdicts = map[string]struct {
 	"invalid": {driver.ErrInvalid, "cannot be decoded", "give its content in Edit, or delete it"},
 }
 
-// Verdict turns the answer of a script that was to change a message into an error, or nil if it has. Whatever else it
-// may answer is the caller's to know.
-func Verdict(target driver.Target, answer string) (known bool, err error) {
-	switch answer {
-	case "ok":
-		return true, nil
-	case "outlived":
-		return true, target.Outlived()
+// Verdict turns the answer of a script that was to change a message into an error, or nil if it has.
+func Verdict(target driver.Target, answer string) error {
+	switch v, known := verdicts[answer]; {
+	case answer == "ok":
+		return nil
+	case answer == "outlived":
+		return target.Outlived()
+	case answer == "missing":
+		return NoMessage(target)
+	case known:
+		return driver.NewError(v.kind, "message "+describe(target)+" "+v.text, v.hint, nil)
 	}
-	v, known := verdicts[answer]
-	return known, driver.NewError(v.kind, "message "+describe(target)+" "+v.text, v.hint, nil)
+	return redisconn.Reply{answer}.ErrShape("a change of one message")
+}
+
+// NoGroup says that a topic has no such group, and which ones it has, in whatever order.
+func NoGroup(topic, name string, existing []string) error {
+	return refusal.NoGroup(topic, name, slices.Sorted(slices.Values(existing)))
 }
 
 // NoMessage says that a topic does not have a message.
@@ -45,4 +55,13 @@ func describe(target driver.Target) string {
 		return target.Ref.String()
 	}
 	return fmt.Sprintf("%q", target.ID)
+}
+
+// Each does something with each of a list, and returns what went wrong with each.
+func Each[X any](list []X, do func(*X) error) []error {
+	errs := make([]error, len(list))
+	for i := range list {
+		errs[i] = do(&list[i])
+	}
+	return errs
 }

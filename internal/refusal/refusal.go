@@ -18,6 +18,19 @@ func NotStarted(cause error) error {
 	return driver.NewError(driver.ErrNotApplied, "the context ended before the call began", "try again", cause)
 }
 
+// Receive is the error of a Receive of a subscription that was closed, or was said not to receive any more; otherwise
+// nil.
+func Receive(closed, drained bool) error {
+	switch {
+	case closed:
+		return driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
+	case drained:
+		return driver.NewError(driver.ErrClosed, "the subscription is drained",
+			"settle what is held and close it; subscribe again to receive", nil)
+	}
+	return nil
+}
+
 // NoGroup says that a topic has no such group, and which ones it has.
 func NoGroup(topic, name string, existing []string) error {
 	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q has no group %q", topic, name),
@@ -42,7 +55,10 @@ func Of(rs []driver.Receipt) error {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) == 1 {
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
 		return errs[0]
 	}
 	return errors.Join(errs...)

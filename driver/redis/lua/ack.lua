@@ -1,5 +1,5 @@
 -- ack: acknowledges messages, many at once.
--- Fragments: head, memory, answers, acking.
+-- Fragments: head, memory, answers, segments, acking.
 -- KEYS: the topic shard, and one group.
 -- ARGV: see acking.
 -- Returns {"ok"}, or {"slow"} when something is not as believed: then nothing was changed, and settle will tell.

@@ -8,7 +8,7 @@
 local rare
 local function ackable(at)
   local o = FIRST
-  if answered('s', ARGV[at + 1]) then return 'ok' end
+  if answered(ARGV[at + 1]) then return 'ok' end
   local leases, keyed = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
   if keyed > 0 and call('EXISTS', KEYS[o + GONE], KEYS[o + STATE]) > 0 then return 'slow' end
   for i = at + 9, at + 6 + 3 * leases, 3 do
@@ -161,12 +161,7 @@ local function acknowledge(at)
   else
     messages, bytes, segments = others(o, at, n, seqs, ids, rest)
   end
-  for segment, m in pairs(segments) do
-    if call('HINCRBY', SIZES, segment, m) <= 0 then
-      call('HDEL', SIZES, segment)
-      call('ZREM', SEGMENTS, segment)
-    end
-  end
+  for segment, m in pairs(segments) do resize(segment, m) end
   if messages ~= 0 then
     call('HINCRBY', TOPIC, 'messages', messages)
     call('HINCRBY', TOPIC, 'bytes', bytes)
@@ -174,7 +169,7 @@ local function acknowledge(at)
   local woken = keyed > 0 and let_go(o, ids + n, rest - 1)
   call('HINCRBY', KEYS[o + GROUP], 'acked', ARGV[at + 2])
   call('HINCRBY', KEYS[o + GROUP], 'inflight', ARGV[at + 7])
-  answer('s', ARGV[at + 1], '')
+  answer(ARGV[at + 1], {'ok'})
   return woken
 end
 

@@ -1,5 +1,5 @@
 -- begin: notes that handlers are about to start. Repeated it changes nothing.
--- Fragments: head, types, memory, answers, identify, store, chain, state, losses, leases.
+-- Fragments: head, types, memory, answers, identify, segments, store, chain, state, losses, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: for each: token of the lease it is believed to be in, sequence number.
 -- Returns {one letter for each: k noted, l lost}.

@@ -1,13 +1,13 @@
 -- browse: a page of messages in one state: those that are delayed, or wait, in the order of being due, dead letters in the order of dying,
 --   others in the order of their sequence numbers.
--- Fragments: head, guard, memory, answers, identify, store, chain, state, flight, view.
+-- Fragments: head, guard, meant, memory, answers, identify, segments, store, chain, state, flight, view.
 -- KEYS: the topic shard, and all its groups.
--- ARGV: 1 shards, 2 epoch, 3 offset of the group or "", 4 letter of the state, 5 place behind which to begin, 6 most of them, 7 most to look at.
+-- ARGV: 1 shards, 2 epoch, 3 the group or "", 4 letter of the state, 5 place behind which to begin, 6 most of them, 7 most to look at.
 -- Returns {"missing"} if there is no such group, or {"ok", views, how many were looked at, place behind them or "" at the end}; a view has its own
 --   place behind it.
 local AT_ONCE, NUMBERS, BYTES = 250, 1024, 4194304 -- one script looks at so many messages, tries so many numbers, and reads so much
-local o, letter, place, most = tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
-if o and not KEYS[o + GROUP] then return {'missing'} end
+local letter, place, most = ARGV[4], ARGV[5], tonumber(ARGV[6])
+if ARGV[3] ~= '' and not o then return {'missing'} end
 local views, scanned, bytes, scan = {}, 0, 0, math.min(tonumber(ARGV[7]), AT_ONCE)
 local function room() return #views < most and scanned < scan and bytes < BYTES end
 

@@ -128,6 +128,32 @@ local function behead(o, item)
   front(o, key, c)
 end
 
+-- ahead returns the number of the item before one that is not held, nor the first of its key. That one waits, so that it was
+-- claimed once and few are before it.
+local function ahead(o, c, seq)
+  local at, passed = seq_of(c.first), -1
+  while at do
+    local following = call('HGET', KEYS[o + NEXT], at)
+    if not following then return nil end -- damaged: audit will tell
+    local here, place = seq_of(following), place_of(following)
+    if here == seq then return at end
+    if place <= passed then return nil end -- a damaged chain has no end
+    at, passed = here, place
+  end
+end
+
+-- unlink removes an item of a key that is not held, nor the first of those.
+local function unlink(o, key, c, seq)
+  local at = ahead(o, c, seq)
+  if not at then return end
+  local rest = call('HGET', KEYS[o + NEXT], seq)
+  call('HDEL', KEYS[o + NEXT], seq)
+  if rest then return call('HSET', KEYS[o + NEXT], at, rest) end
+  call('HDEL', KEYS[o + NEXT], at)
+  c.last = at
+  keep(o, key, c)
+end
+
 -- sweep takes deleted items off the head of a lane, so that a lane that is not empty has something to claim.
 local function sweep(o, lane)
   if not has(o + GONE) then return end

@@ -1,5 +1,5 @@
 -- check: tells whether a message is still held. Of one that is not it hears that its holder lives.
--- Fragments: head, types, memory, answers, identify, store, chain, state, losses, leases.
+-- Fragments: head, types, memory, answers, identify, segments, store, chain, state, losses, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 token of the lease it is believed to be in, 2 sequence number.
 -- Returns {"k"} or {"l"}.

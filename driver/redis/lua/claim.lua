@@ -1,6 +1,6 @@
 -- claim: leases up to a number of messages to one subscription. Repeated with the same token it renews and returns the same
 --   lease, as long as that has not ended.
--- Fragments: head, claiming, quick, types, memory, answers, identify, store, chain, state, losses, leases.
+-- Fragments: head, claiming, quick, types, memory, answers, identify, segments, store, chain, state, losses, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: see claiming.
 -- Returns {"stale"} when topic or group do not exist or have another number of shards; else {"ok", now, when the group's

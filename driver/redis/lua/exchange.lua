@@ -1,5 +1,5 @@
 -- exchange: acknowledges messages and leases others to the same subscription, as one step: what ack and claim do, when both are simple.
--- Fragments: head, memory, answers, acking, claiming.
+-- Fragments: head, memory, answers, segments, acking, claiming.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 to 11 see claiming; 12 "1" if there is room for the claim only once the messages are acknowledged; from 13 on see acking.
 -- Returns {what ack does, what claim does}. For a half that is not simple, or meets a key that is not ours, that is {"slow"}: then it has changed

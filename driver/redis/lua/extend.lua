@@ -1,5 +1,5 @@
 -- extend: makes leases end a while from now. Some of a lease's messages become a lease of their own.
--- Fragments: head, types, memory, answers, identify, store, chain, state, losses, leases.
+-- Fragments: head, types, memory, answers, identify, segments, store, chain, state, losses, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 lease in ms, 2 the number of what is split off, 3 how many; then for each: token of the lease it is believed to be in, sequence
 --   number.

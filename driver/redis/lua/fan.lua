@@ -47,8 +47,8 @@ local function ready_for(o, items, keyed)
   end
 end
 
--- fan_out gives items to all groups: groups is how many there are, letters is one letter for each. The caller counts them.
-local function fan_out(items, keyed, groups, letters)
+-- fan_out gives items to all groups. The caller counts them.
+local function fan_out(items, keyed)
   if groups == 1 and not implied and (known[6] or '') == '' then
     call('HSET', TOPIC, 'solo', letters)
   elseif not implied then
@@ -59,5 +59,5 @@ local function fan_out(items, keyed, groups, letters)
     end
     call('HSET', LIVE, unpack(live))
   end
-  for g = 0, groups - 1 do ready_for(FIRST + g * WIDTH, items, keyed) end
+  for o = FIRST, #KEYS - WIDTH, WIDTH do ready_for(o, items, keyed) end
 end

@@ -1,5 +1,5 @@
 -- follow: messages as the topic has them, whatever became of them in its groups.
--- Fragments: head, guard, memory, answers, identify, store, chain, state, flight, view.
+-- Fragments: head, guard, memory, answers, identify, segments, store, chain, state, flight, view.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 and on sequence numbers.
 -- Returns {"ok", views}; of what is not delayed or held the letter is "".

@@ -1,5 +1,5 @@
 -- leave: returns what a subscription holds to its old place, uncounted, hears of what it has lost, and ends its membership.
--- Fragments: head, types, memory, answers, identify, store, chain, state, losses, leases.
+-- Fragments: head, types, memory, answers, identify, segments, store, chain, state, losses, leases.
 -- KEYS: the topic shard, and one group.
 -- ARGV: 1 id of the member, or "" to stay; 2 how many claims; then for each "l", or "u" if nobody has seen it, and its token; then for each
 --   delivery that had begun token and sequence number.

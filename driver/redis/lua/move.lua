@@ -1,12 +1,12 @@
 -- move: makes one message due after a while: a delayed or held one, or a dead or waiting one of a group.
--- Fragments: head, guard, types, memory, answers, once, identify, store, chain, state, flight, fan.
+-- Fragments: head, guard, meant, types, memory, answers, once, identify, segments, store, chain, state, flight, fan.
 -- KEYS: the topic shard, and all its groups.
--- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 sequence number, 5 offset of the group or "", 6 wait in ms, 7 envelope that replaces the
---   content, or "", 8 its lane, 9 its key, 10 which death of it is meant, or "0", 11 offset of another group that gets it, or "".
+-- ARGV: 1 shards, 2 epoch, 3 the group or "", 4 id of the request, 5 sequence number, 6 wait in ms, 7 envelope that replaces the
+--   content, or "", 8 its lane, 9 its key, 10 which death of it is meant, or "0", 11 another group that gets it, or "".
 -- Returns {"ok"}, {"missing"}, {"invalid"} (it cannot be decoded), {"nogroup"} (it would be due, and there is no group), {"pending"} (it belongs
 --   to the topic), {"group"} (it belongs to groups), {"outlived"} (that death is over), {"other"} (that group does not exist), {"settled"} (it
 --   cannot go to the other group) or {"conflict"}.
-local seq, wait_ms, edit = ARGV[4], tonumber(ARGV[6]), ARGV[7]
+local seq, wait_ms, edit = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 if call('ZSCORE', INVALID, seq) then return {'invalid'} end
 if call('HEXISTS', BODIES, seq) == 0 then return {'missing'} end
 
@@ -21,7 +21,7 @@ end
 local held_back = call('HGET', PENDING, seq)
 if held_back then
   local item = edited(held_back)
-  if ARGV[5] ~= '' then return {'pending'} end
+  if ARGV[3] ~= '' then return {'pending'} end
   if not item then return {'missing'} end
   if groups == 0 then return {'nogroup'} end
   if edit ~= '' then
@@ -35,13 +35,13 @@ if held_back then
     timed(soon + wait_ms)
   else
     count('fanned', 1)
-    fan_out({renewed(item)}, key_of(item), groups, letters)
+    fan_out({renewed(item)}, key_of(item))
   end
   commit()
-  return once({'ok'})
+  return answer(ARGV[4], {'ok'})
 end
-if ARGV[5] == '' then return {'group'} end
-local o = tonumber(ARGV[5])
+if ARGV[3] == '' then return {'group'} end
+if not o then return {'missing'} end
 local place, s = where(o, seq)
 if place == '' then return {'missing'} end
 if ARGV[10] ~= '0' and not died(place, s, ARGV[10]) then return {'outlived'} end
@@ -49,8 +49,8 @@ if place == 'I' or place == 'R' then return {'conflict'} end
 local item = edited(s.item)
 if not item then return {'missing'} end
 if ARGV[11] ~= '' then
-  local other = tonumber(ARGV[11])
-  if other >= FIRST + groups * WIDTH then return {'other'} end
+  local other = offset(ARGV[11])
+  if not other then return {'other'} end
   if place ~= 'D' or where(other, seq) ~= '' then return {'settled'} end
   if edit == '' then edit = call('HGET', KEYS[o + EDITED], seq) or '' end
   unbury(o, seq)
@@ -84,37 +84,14 @@ end
 if edit ~= '' then call('HSET', KEYS[o + EDITED], seq, edit) end
 if stays and item ~= s.item then -- its key is the same, its lane may not be
   local c = chain_of(o, key_of(item))
+  local at = c.first ~= s.item and ahead(o, c, seq)
+  if at then call('HSET', KEYS[o + NEXT], at, item) end
   if c.first == s.item then
     c.first = item
     keep(o, key_of(item), c)
   end
 end
-s.cause, s.item = REPLAY, item
-if wait_ms > 0 then
-  if stays then
-    s.letter, s.till = 'W', soon + wait_ms
-    save(o, seq, s)
-    call('ZADD', KEYS[o + TIMER], s.till, 'W' .. seq)
-    tally(o, 'waiting', 1)
-    timed(s.till)
-  else
-    s.letter = 'R'
-    wait(o, item, s, soon + wait_ms, last, false)
-  end
-else
-  s.letter = 'R'
-  save(o, seq, s)
-  if stays then
-    local key = key_of(item)
-    local c = chain_of(o, key)
-    if c.first == item then front(o, key, c) end
-  else
-    if last then
-      s.item = renewed(item)
-      save(o, seq, s)
-    end
-    join(o, s.item, last)
-  end
-end
+s.cause, s.item, s.letter = REPLAY, item, 'R'
+if wait_ms > 0 then wait(o, item, s, soon + wait_ms, last, false) else go_on(o, seq, s, last) end
 commit()
-return once({'ok'})
+return answer(ARGV[4], {'ok'})

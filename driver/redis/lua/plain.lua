@@ -6,8 +6,8 @@
 -- Returns {"ok", first sequence number}, or {"slow"} when something is not so, {"slow", "bound"} when that is a bound: then nothing was
 --   changed, and publish will tell.
 local n = tonumber(ARGV[4])
-local before = answered('r', ARGV[3])
-if before then return {'ok', match(before, '%d+')} end
+local before = answered(ARGV[3])
+if before then return before end
 if (known[12] or '0') ~= '0' or (known[13] or '0') ~= '0' then return {'slow', 'bound'} end
 if groups == 0 then return {'slow'} end
 for _, taken in ipairs(call('HMGET', IDS, unpack(ARGV, 5, 4 + n))) do
@@ -70,5 +70,4 @@ for g = 8, #KEYS, 2 do
   call('HINCRBY', KEYS[g], 'received', ARGV[4])
   if call('RPUSH', KEYS[g + 1], unpack(items)) == n then call('PUBLISH', TOPIC, call('HGET', KEYS[g], 'name')) end
 end
-answer('r', ARGV[3], 'ok ' .. bodies[1])
-return {'ok', bodies[1]}
+return answer(ARGV[3], {'ok', bodies[1]})

@@ -1,5 +1,5 @@
 -- promote: what is due takes effect: delayed messages, waits and leases of all groups, expiries, dedup windows.
--- Fragments: head, guard, types, memory, answers, identify, store, chain, state, losses, leases, fan.
+-- Fragments: head, guard, types, memory, answers, identify, segments, store, chain, state, losses, leases, fan.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch, 3 how much to do at most.
 -- Returns {"ok", now, when something is due next or "", groups that now have something to claim}, or {"nogroup"} when something is
@@ -19,15 +19,15 @@ if #due > 0 then
   call('ZREM', DELAYED, unpack(due))
   call('HDEL', PENDING, unpack(due))
   count('fanned', #items)
-  if #items > 0 then fan_out(items, keyed, groups, letters) end
+  if #items > 0 then fan_out(items, keyed) end
   budget = budget - #due
 end
 
-for g = 0, groups - 1 do
+for o = FIRST, #KEYS - WIDTH, WIDTH do
   if budget > 0 then
     leases, family = {}, nil
-    budget = advance(FIRST + g * WIDTH, budget)
-    store_leases(FIRST + g * WIDTH)
+    budget = advance(o, budget)
+    store_leases(o)
   end
 end
 
@@ -37,9 +37,9 @@ local function expire_early(seq, item)
   unpend(seq)
   count('expired', 1)
   call('HSET', LIVE, seq, letters)
-  for g = 0, groups - 1 do
-    tally(FIRST + g * WIDTH, 'received', 1)
-    bury(FIRST + g * WIDTH, seq, new_state(item), '', '')
+  for o = FIRST, #KEYS - WIDTH, WIDTH do
+    tally(o, 'received', 1)
+    bury(o, seq, new_state(item), '', '')
   end
 end
 
@@ -60,8 +60,7 @@ for _, seq in ipairs(call('ZRANGEBYSCORE', EXPIRES, '-inf', now, 'LIMIT', 0, mat
     expire_early(seq, item)
   else
     local live = call('HGET', LIVE, seq) or call('HGET', TOPIC, 'solo') or ''
-    for g = 0, groups - 1 do
-      local o = FIRST + g * WIDTH
+    for o = FIRST, #KEYS - WIDTH, WIDTH do
       if find(live, attribute(o, 'i'), 1, true) then expire_ready(o, seq) end
     end
   end
@@ -83,7 +82,7 @@ end
 least(DELAYED)
 least(EXPIRES)
 least(WINDOWS)
-for g = 0, groups - 1 do least(KEYS[FIRST + g * WIDTH + TIMER]) end
+for o = FIRST, #KEYS - WIDTH, WIDTH do least(KEYS[o + TIMER]) end
 local names = {}
 for o in pairs(woken) do names[#names + 1] = attribute(o, 'name') end
 return {'ok', now .. '', soonest and soonest .. '' or '', table.concat(names, ' ')}

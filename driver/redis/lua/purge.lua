@@ -1,21 +1,21 @@
 -- purge: removes some of what one group, or the topic, has queued, in the order of the sequence numbers.
--- Fragments: head, guard, types, memory, answers, once, identify, store, chain, state, flight.
+-- Fragments: head, guard, meant, types, memory, answers, once, identify, segments, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups; behind them, the group that is being deleted, if that is meant.
--- ARGV: 1 shards, 2 epoch, 3 id of the request, 4 offset of the group or "" for all groups and what is delayed, 5 look at
+-- ARGV: 1 shards, 2 epoch, 3 the group or "" for all groups and what is delayed, 4 id of the request, 5 look at
 --   numbers above this one, 6 and up to this one, 7 how many to look at, 8 "1" to remove everything, dead and in flight too.
 -- Returns {"missing"} if there is no such group, or {"ok", the number that was looked at last, or "" at the end, how many were removed}.
 local after, upto, most, everything = tonumber(ARGV[5]), tonumber(ARGV[6]) or 0, tonumber(ARGV[7]), ARGV[8] == '1'
 local removed, looked, at = 0, 0, after
-local targets = {}
-for g = 0, groups do
-  local o = FIRST + g * WIDTH
-  if KEYS[o + GROUP] and (ARGV[4] == '' and g < groups or tonumber(ARGV[4]) == o) then targets[#targets + 1] = o end
+local targets = {everything and FIRST + groups * WIDTH or o}
+if ARGV[3] == '' then
+  for other = FIRST, #KEYS - WIDTH, WIDTH do targets[#targets + 1] = other end
+elseif #targets == 0 then
+  return {'missing'}
 end
-if ARGV[4] ~= '' and #targets == 0 then return {'missing'} end
 
 local function purge_one(seq)
   if call('HEXISTS', PENDING, seq) == 1 then
-    if ARGV[4] ~= '' or not call('ZSCORE', DELAYED, seq) then return end
+    if ARGV[3] ~= '' or not call('ZSCORE', DELAYED, seq) then return end
     removed = removed + 1
     return leave_pending(seq, 'cancelled')
   end
@@ -44,4 +44,4 @@ for _, segment in ipairs(call('ZRANGEBYSCORE', SEGMENTS, floor((after + 1) / 102
 end
 if finished and looked > 0 then finished = at >= upto or #call('ZRANGEBYSCORE', SEGMENTS, floor((at + 1) / 1024), floor(upto / 1024), 'LIMIT', 0, 1) == 0 end
 commit()
-return once({'ok', finished and '' or at .. '', removed .. ''})
+return answer(ARGV[4], {'ok', finished and '' or at .. '', removed .. ''})

@@ -1,10 +1,10 @@
 -- repair: mends one thing that an audit found, if it is still so. Repeating it changes nothing more.
--- Fragments: head, guard, types, memory, answers, identify, store, chain, state, flight.
+-- Fragments: head, guard, meant, types, memory, answers, identify, segments, store, chain, state, flight.
 -- KEYS: the topic shard, and all its groups.
--- ARGV: 1 shards, 2 epoch, 3 offset of the group or "0", 4 what: "orphan", "ghost", "double", "lease", "timer", "chain", "head", "link",
+-- ARGV: 1 shards, 2 epoch, 3 the group or "", 4 what: "orphan", "ghost", "double", "lease", "timer", "chain", "head", "link",
 --   "grave", "losses", "id", "stale id", "pending", "foreign", "segment", "counts", "total"; 5 and 6 as told below.
 -- Returns {"fixed"} or {"sound"}.
-local o, what, first, second = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+local what, first, second = ARGV[4], ARGV[5], ARGV[6]
 
 -- in_lanes tells whether an item can be claimed.
 local function in_lanes(item)
@@ -15,6 +15,16 @@ end
 -- unlane takes an item out of its lane, however often it is there, and returns how often that was.
 local function unlane(item, lane)
   return call('LREM', KEYS[o + LANE + lane], 0, item) + call('ZREM', KEYS[o + BACK + lane], item)
+end
+
+-- walk tells whether one of the items of a key that are not held is what is looked for.
+local function walk(c, found)
+  local at = c and c.first
+  for _ = 1, 1000000 do
+    if not at or at == '' then return false end
+    if found(at) then return true end
+    at = call('HGET', KEYS[o + NEXT], seq_of(at))
+  end
 end
 
 -- mend_chain makes the record of a key agree with what is held and with what can be claimed.
@@ -28,12 +38,8 @@ local function mend_chain(key)
   end
   if not c and held == 0 then return false end
   c = c or {held = -1, offered = false, last = '0', first = ''}
-  local offered, last, at = c.first ~= '' and in_lanes(c.first) and true or false, c.last, c.first
-  for _ = 1, 1000000 do
-    if not at or at == '' then break end
-    last = seq_of(at)
-    at = call('HGET', KEYS[o + NEXT], last)
-  end
+  local offered, last = c.first ~= '' and in_lanes(c.first) and true or false, c.last
+  walk(c, function(at) last = seq_of(at) end)
   local blocked = c.first ~= '' and (held > 0 or waits(o, c.first))
   if c.held == held and c.offered == offered and c.last == last and (offered or blocked or c.first == '') and (held > 0 or c.first ~= '') then return false end
   c.held, c.offered, c.last = held, offered, last
@@ -43,13 +49,7 @@ end
 
 -- reachable tells whether an item is in the chain of its key.
 local function reachable(key, seq)
-  local c = chain_of(o, key)
-  local at = c and c.first
-  for _ = 1, 1000000 do
-    if not at or at == '' then return false end
-    if seq_of(at) == seq then return true end
-    at = call('HGET', KEYS[o + NEXT], seq_of(at))
-  end
+  return walk(chain_of(o, key), function(at) return seq_of(at) == seq end)
 end
 
 local mend = {}
@@ -228,9 +228,9 @@ function mend.counts()
   return true
 end
 
--- total: a counter of the topic (o is 0) or of a group, first, is off by second.
+-- total: a counter of the topic (no group is named) or of a group, first, is off by second.
 function mend.total()
-  call('HINCRBY', o == 0 and TOPIC or KEYS[o + GROUP], first, second)
+  call('HINCRBY', o and KEYS[o + GROUP] or TOPIC, first, second)
   return true
 end
 

@@ -1,17 +1,4 @@
--- settling: ends deliveries. A request that is repeated, because its answer was lost, gets the same answer and changes nothing.
--- recalled returns the answer to a request of before, or nil; settled remembers it.
-local function recalled(request)
-  local before = answered('s', request)
-  if not before then return nil end
-  local results, seqs = match(before, '^(%a*)(.*)$')
-  local ended = {}
-  for seq in string.gmatch(seqs, '%d+') do ended[#ended + 1] = seq end
-  return {results, ended}
-end
-local function settled(request, results, ended)
-  answer('s', request, results .. table.concat(ended, ' '))
-  return {results, ended}
-end
+-- settling: ends deliveries.
 
 -- fail counts a failed attempt and adds the failure to the history, of which the newest ten are kept.
 local function fail(o, seq, s, failure)
@@ -62,9 +49,7 @@ local function settle_one(o, at, ended)
     s.cause = RETRY
     if after ~= '0' then
       wait(o, item, s, soon + after, not ordered, true)
-    elseif ordered then
-      come_back(o, item, s)
-    elseif s.letter == 'X' or overdue(seq) then
+    elseif ordered or s.letter == 'X' or overdue(seq) then
       come_back(o, item, s)
     else
       s.letter, s.item = 'R', renewed(item)

@@ -50,12 +50,13 @@ local function done(o, seq, field)
   unlive(attribute(o, 'i'), seq)
 end
 
--- expire ends a message that is past its TTL. It is in no structure of the group any more.
+-- expire ends a message that is past its TTL. It is in no structure of the group any more. What has changed in its state
+-- and is not saved is in s.
 local dies
-local function expire(o, item)
+local function expire(o, item, s)
   local seq = seq_of(item)
   if dies == nil then dies = call('HGET', TOPIC, 'expired_dead') == '1' end
-  if dies then return bury(o, seq, state_of(o, seq) or new_state(item), '', '') end
+  if dies then return bury(o, seq, s or state_of(o, seq) or new_state(item), '', '') end
   done(o, seq, 'expired')
 end
 
@@ -66,7 +67,7 @@ local function come_back(o, item, s)
   local seq = seq_of(item)
   if s.letter == 'X' or overdue(seq) then
     unhold(o, item)
-    return expire(o, item)
+    return expire(o, item, s)
   end
   s.letter = 'R'
   save(o, seq, s)
@@ -78,7 +79,7 @@ local function wait(o, item, s, due, last, held)
   local seq = seq_of(item)
   if s.letter == 'X' or overdue(seq) then
     if held then unhold(o, item) end
-    return expire(o, item)
+    return expire(o, item, s)
   end
   s.letter, s.till = last and 'T' or 'W', due
   save(o, seq, s)
@@ -96,12 +97,8 @@ local function unwait(o, seq)
   tally(o, 'waiting', -1)
 end
 
--- ready ends the wait of an item.
-local function ready(o, seq)
-  unwait(o, seq)
-  local s = state_of(o, seq)
-  if not s then return end -- damaged: audit will tell
-  local last = s.letter == 'T'
+-- go_on makes an item ready that waits no more, or is not dead any more: in its place, or at the tail.
+local function go_on(o, seq, s, last)
   if last then s.item = renewed(s.item) end
   local item = s.item
   s.letter = 'R'
@@ -113,6 +110,13 @@ local function ready(o, seq)
   if c.first == item then front(o, key, c) end
 end
 
+-- ready ends the wait of an item.
+local function ready(o, seq)
+  unwait(o, seq)
+  local s = state_of(o, seq)
+  if s then go_on(o, seq, s, s.letter == 'T') end -- or it is damaged: audit will tell
+end
+
 -- take_waiting removes a waiting message from everything but its state.
 local function take_waiting(o, seq, s)
   unwait(o, seq)
@@ -121,6 +125,5 @@ local function take_waiting(o, seq, s)
   local c = chain_of(o, key_of(s.item))
   if not c then return end
   if c.first == s.item then return behead(o, s.item) end
-  call('SADD', KEYS[o + GONE], seq)
-  made(o + GONE)
+  unlink(o, key_of(s.item), c, seq) -- not only marked: it may join another key, and the mark and its link are by its number
 end

@@ -1,5 +1,5 @@
 -- stats: the counts of a shard and of its groups, all of one moment.
--- Fragments: head, guard, memory, answers, identify, store, chain, state.
+-- Fragments: head, guard, memory, answers, identify, segments, store, chain, state.
 -- KEYS: the topic shard, and all its groups.
 -- ARGV: 1 shards, 2 epoch.
 -- Returns {"ok", fields of the topic, {delayed, held, invalid}, of each group {name, order, fields, in flight, waiting, dead, members, how
@@ -50,10 +50,9 @@ local function longest(o)
 end
 
 local all = {}
-for g = 0, groups - 1 do
-  local o = FIRST + g * WIDTH
+for o = FIRST, #KEYS - WIDTH, WIDTH do
   local counts = call('HMGET', KEYS[o + GROUP], 'inflight', 'waiting')
-  all[g + 1] = {attribute(o, 'name'), attribute(o, 'o'), call('HGETALL', KEYS[o + GROUP]), counts[1] or '0', counts[2] or '0',
+  all[#all + 1] = {attribute(o, 'name'), attribute(o, 'o'), call('HGETALL', KEYS[o + GROUP]), counts[1] or '0', counts[2] or '0',
     call('ZCARD', KEYS[o + DEAD]) .. '', call('ZRANGEBYSCORE', KEYS[o + MEMBERS], '(' .. now, '+inf'), longest(o)}
 end
 return {'ok', call('HGETALL', TOPIC), {call('ZCARD', DELAYED) .. '', call('ZCARD', HELD) .. '', call('ZCARD', INVALID) .. ''}, all}

@@ -1,4 +1,4 @@
--- store: messages in the topic, whoever needs them, and the counters. It needs identify.
+-- store: messages in the topic, whoever needs them, and the counters. It needs identify and segments.
 local counts, tallies, emptied, woken = {}, {}, {}, {}
 
 -- count and tally note changes of counters, of the topic and of a group; commit writes them.
@@ -130,12 +130,7 @@ local function commit()
       if n ~= 0 then call('HINCRBY', KEYS[o + GROUP], field, n) end
     end
   end
-  for segment, n in pairs(emptied) do
-    if call('HINCRBY', SIZES, segment, -n) <= 0 then
-      call('HDEL', SIZES, segment)
-      call('ZREM', SEGMENTS, segment)
-    end
-  end
+  for segment, n in pairs(emptied) do resize(segment, -n) end
   for o in pairs(woken) do call('PUBLISH', TOPIC, attribute(o, 'name')) end
   if nearest then call('PUBLISH', TOPIC, '@' .. nearest) end
 end

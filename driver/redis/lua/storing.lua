@@ -9,14 +9,8 @@
 -- is reached; or {"missing"} when the entry to be replaced is not there.
 local function store_messages(at)
   local request, flags, replaces, n, kinds = ARGV[at], ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), ARGV[at + 4]
-  local before = answered('r', request)
-  if before then
-    local first = match(before, '^ok (%d+)$')
-    if first then return {'ok', first} end
-    local texts = {}
-    for text in string.gmatch(before, '([^\n]+)') do texts[#texts + 1] = text end
-    return {'mixed', texts}
-  end
+  local before = answered(request)
+  if before then return before end
   if replaces ~= '' and not call('ZSCORE', INVALID, replaces) then return {'missing'} end
 
   local seq, messages, bytes = tonumber(known[7] or 0), tonumber(known[8] or 0), tonumber(known[9] or 0)
@@ -105,7 +99,6 @@ local function store_messages(at)
 
   -- Then write all of it.
   local stored = #bodies / 2
-  local outcome = clean and 'ok ' .. first or table.concat(texts, '\n')
   if stored > 0 then
     call('HSET', TOPIC, 'seq', seq, 'messages', messages, 'bytes', bytes, 'published', (known[10] or 0) + stored,
       'fanned', (known[11] or 0) + #items)
@@ -133,10 +126,8 @@ local function store_messages(at)
       end
       call('ZADD', EXPIRES, unpack(expiries))
     end
-    if #items > 0 then fan_out(items, kinds ~= '', groups, letters) end
+    if #items > 0 then fan_out(items, kinds ~= '') end
     if replaces ~= '' then unspoil(replaces) end
   end
-  answer('r', request, outcome)
-  if clean then return {'ok', first .. ''} end
-  return {'mixed', texts}
+  return answer(request, clean and {'ok', first .. ''} or {'mixed', texts})
 end

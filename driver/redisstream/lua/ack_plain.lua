@@ -69,38 +69,3 @@ if whole then
 end
 spread(G)
 
-local hold = of_all(G .. 'flight')
-local odd = call('EXISTS', G .. 'state') == 1 and of_all(G .. 'state') or none
-local results, keys, freed, i = {}, {}, {}, 0
-local function free(key, id)
-  if freed[key] then
-    freed[key] = freed[key] .. ' ' .. id
-  else
-    freed[key], keys[#keys + 1] = id, key
-  end
-end
-local function count_down(token, done)
-  if call('HINCRBY', G .. 'claims', '#' .. token, -done) > 0 then return end
-  call('HDEL', G .. 'claims', token, '#' .. token)
-  call('ZREM', G .. 'lease', token)
-end
-local simple, seen = bare, {}
-for t = 1, simple and tokens or 0 do
-  local mark = token_of(t) .. '/'
-  simple = simple and valid_lease(t)
-  for _ = 1, simple and count_of(t) or 0 do
-    i = i + 1
-    local v, id = hold[i], ARGV[base + i]
-    if not v or v ~= mark and string.find(v, mark, 1, true) ~= 1 or odd[i] or grave[i] or seen[id] then
-      simple = false
-      break
-    end
-    seen[id] = true
-    if v ~= mark then free(string.sub(v, #mark + 1), id) end
-  end
-end
-if simple then
-  for t = 1, tokens do count_down(token_of(t), count_of(t)) end
-  call('HDEL', G .. 'flight', unpack(ARGV, base + 1, base + n))
-  results = {end_all()}
-end

@@ -117,6 +117,7 @@ end
 local function advance(limit)
   local due_at = call('HGET', TOPIC, 'next')
   if not due_at or (tonumber(due_at) or 0) > now then return end
+  all_ours()
   advance_delayed(limit)
   advance_expired(limit)
   for _, g in ipairs(groups()) do

@@ -1,14 +1,14 @@
 -- audit: looks at some of a partition, and with "1" repairs what is wrong with it: first at every message (s those in the stream, o those
 -- beside it), whether it is where its state says; then at every structure (g), whether what is in it belongs there.
 -- Fragments: head, types, there, spread, state, fan, advance, read, sweep, belongs, numbers.
--- ARGV: 1 partitions, 2 "1" to repair, 3 cursor.
+-- ARGV: 1 partitions, 2 "", 3 "1" to repair, 4 cursor.
 -- Returns {"stale"} or {"ok", how many were looked at, list of {kind, group, id, text, "1" if repaired}, counts found, cursor or "",
 --   counters of the topic and its groups}: what should be found, and what tells that something happened meanwhile.
-if ARGV[3] == '' then numbers() end
+if ARGV[4] == '' then numbers() end
 advance(1000)
 for _, g in ipairs(groups()) do one_by_one(g) end
 local checked = 0
-local phase, last, seq, at = sweep(ARGV[3])
+local phase, last, seq, at = sweep(ARGV[4])
 
 -- redeliver makes a message ready that a group has lost.
 local function redeliver(g, id)

@@ -1,9 +1,7 @@
 -- begin: notes that the handlers of deliveries are about to start.
--- Fragments: head, types, there, spread, state, held.
+-- Fragments: head, types, member, spread, state, held.
 -- ARGV: 1 partitions, 2 group, 3 how many; then of each: id, token.
 -- Returns {"stale"} or {"ok", k or l for each}.
-local g = ARGV[2]
-if call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
 local results = {}
 for n = 1, tonumber(ARGV[3]) do
   local id, token = ARGV[2 * n + 2], ARGV[2 * n + 3]

@@ -1,15 +1,18 @@
 -- belongs: looks at every structure of a partition, whether what is in it belongs there. What belongs to no message is removed; what tells more
 -- of one than is left elsewhere is what the rest is made from again.
-local fix, problems, found = ARGV[2] == '1', {}, {}
+local fix, problems, found = ARGV[3] == '1', {}, {}
 local function count_of(g, what, n) found[g .. ' ' .. what] = (found[g .. ' ' .. what] or 0) + n end
 local function problem(kind, g, id, text, mend)
   if fix and mend then mend() end
   problems[#problems + 1] = {kind, g, id, text, fix and mend and '1' or ''}
 end
+-- expect notes a problem where something is not as it should be.
+local function expect(fine, ...)
+  if not fine then problem(...) end
+end
 local function mark(key)
-  if call('HEXISTS', key, '') == 0 then
-    problem('shape', '', '', 'a hash lacks the field that says it is none of a few', function() call('HSET', key, '', string.rep('-', 65)) end)
-  end
+  expect(call('HEXISTS', key, '') == 1, 'shape', '', '', 'a hash lacks the field that says it is none of a few',
+    function() call('HSET', key, '', string.rep('-', 65)) end)
 end
 
 -- lists tells whether a field of a hash has an id among others: that of a token in claims, of a key in busy.
@@ -36,25 +39,20 @@ function look_at.later(name, v)
   end
   count_of('', 'messages', 1)
   count_of('', 'bytes', m.bytes)
-  if not call('ZSCORE', DELAYED, m.member) and not call('ZSCORE', HELD, m.member) then -- nothing is ever early, so it is held
-    problem('orphan', '', name, 'neither delayed nor held: it is held now', function() call('ZADD', HELD, now, m.member) end)
-  end
-  if not call('ZSCORE', LATERS, name) then
-    problem('orphan', '', name, 'delayed or held, but not listed', function() call('ZADD', LATERS, tonumber(string.sub(m.member, 1, 16)), name) end)
-  end
-  if call('HGET', IDS, name) ~= 'later' then
-    problem('index', '', name, 'not found by its id', function() call('HSET', IDS, name, 'later') end)
-  end
-  if m.exp > 0 and not call('ZSCORE', EXPIRES, 'L' .. name) then
-    problem('orphan', '', name, 'expires at no time', function() timer(EXPIRES, m.exp, 'L' .. name) end)
-  end
+  -- Nothing is ever early, so it is held.
+  expect(call('ZSCORE', DELAYED, m.member) or call('ZSCORE', HELD, m.member), 'orphan', '', name, 'neither delayed nor held: it is held now',
+    function() call('ZADD', HELD, now, m.member) end)
+  expect(call('ZSCORE', LATERS, name), 'orphan', '', name, 'delayed or held, but not listed',
+    function() call('ZADD', LATERS, tonumber(string.sub(m.member, 1, 16)), name) end)
+  expect(call('HGET', IDS, name) == 'later', 'index', '', name, 'not found by its id', function() call('HSET', IDS, name, 'later') end)
+  expect(m.exp == 0 or call('ZSCORE', EXPIRES, 'L' .. name), 'orphan', '', name, 'expires at no time',
+    function() timer(EXPIRES, m.exp, 'L' .. name) end)
 end
 function look_at.laters(name)
   return call('HEXISTS', LATER, name) == 0
 end
 function look_at.delayed(mem)
-  local v = call('HGET', LATER, string.sub(mem, 17))
-  local m = v and unpacked(v)
+  local m = unpacked(call('HGET', LATER, string.sub(mem, 17)))
   return not m or m.member ~= mem
 end
 look_at.held = look_at.delayed
@@ -111,10 +109,7 @@ function look_at.raw(id, v)
 end
 
 -- Of a group: member, value, group.
-local function edited_of(g, id)
-  local v = call('HGET', of(g, 'edited'), id)
-  return v and unpacked(v)
-end
+local function edited_of(g, id) return unpacked(call('HGET', of(g, 'edited'), id)) end
 local function remake(g, id, fields)
   if not meta(id) then note(id, told_by(id, fields)) end
   return fresh(id, fields)

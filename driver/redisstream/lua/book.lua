@@ -1,5 +1,5 @@
 -- book: takes over what the owner of a partition has read.
--- Fragments: slim, guard, types, lease, booked, head, spread, state, read.
+-- Fragments: slim, owned, guard, types, lease, booked, head, spread, state, read.
 -- Returns {"stale"}, {"lost"}, or {"ok", now, places in the list of those that it does not get now, what META has of all, "1" if the claim
 --   is noted whole}.
 -- (The rest of guard, which comes before; here begins what is not plain.)

@@ -5,8 +5,7 @@ if leased then -- no more than this is written
   for _, name in ipairs({'lease', 'chain', 'lane0', 'lane1', 'lane2', 'lane3'}) do call('ZCARD', G .. name) end
   call('HLEN', T .. 'meta')
 else
-  ours(T, OF_TOPIC)
-  ours(G, OF_GROUP)
+  ours_for(ARGV[2])
 end
 if n == 0 then
   call('HDEL', G .. 'group', 'reading')
@@ -18,7 +17,7 @@ local function all()
   for i = 1, n do list[i] = i end
   return list
 end
-local whole = leased and not keys and group[3] == '1' and all_plain()
+local whole = leased and not keys and group[9] == '1' and all_plain()
 if whole then
   aside = {}
   hold_whole(n, ARGV[11], ARGV[5], at + ARGV[7])

@@ -1,15 +1,15 @@
 -- browse: a page of messages in one state, oldest first.
--- Fragments: head, types, there, spread, state, fan, advance, view.
+-- Fragments: head, types, there, meant, spread, state, fan, advance, view.
 -- ARGV: 1 partitions, 2 group or "", 3 letter of the state, 4 cursor, 5 most of them, 6 most to look at.
 -- Returns {"stale"}, {"missing", groups} or {"ok", views, how many were looked at, cursor or ""}; a view of what is beside the stream has the
 --   cursor behind it at the end.
-local g, letter, cursor, most, scan = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-if g ~= '' and call('HEXISTS', GROUPS, g) == 0 then return {'missing', groups()} end
+local letter, cursor, most, scan = ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 advance(1000)
 local views, scanned = {}, 0
 
 -- pages goes through a sorted set whose scores are all different.
 local function pages(key, from, look)
+  if from == '' then from = '-1' end
   local list = call('ZRANGEBYSCORE', key, '(' .. from, '+inf', 'WITHSCORES', 'LIMIT', 0, scan)
   for i = 1, #list, 2 do
     local v = look(list[i])
@@ -23,20 +23,14 @@ local function pages(key, from, look)
   return #list / 2 >= scan and from or ''
 end
 
-if letter == 'D' then
-  local next_one = pages(of(g, 'dead'), cursor == '' and '-1' or cursor, function(id) return view(g, id) end)
-  return {'ok', views, scanned .. '', next_one}
-end
-if letter == 'L' or letter == 'H' then
-  local next_one = pages(LATERS, cursor == '' and '-1' or cursor, view_later)
-  return {'ok', views, scanned .. '', next_one}
-end
-if letter == 'X' then
-  local next_one = pages(INVALID, cursor == '' and '-1' or cursor, view_invalid)
+local function of_group(id) return view(g, id) end
+local sorted = ({D = {of(g, 'dead'), of_group}, L = {LATERS, view_later}, H = {LATERS, view_later}, X = {INVALID, view_invalid}})[letter]
+if sorted then
+  local next_one = pages(sorted[1], cursor, sorted[2])
   return {'ok', views, scanned .. '', next_one}
 end
 if string.sub(cursor, 1, 1) ~= 's' then -- first what is not in the stream any more, because it was dead
-  local next_one = pages(of(g, 'off'), cursor == '' and '-1' or cursor, function(id) return view(g, id) end)
+  local next_one = pages(of(g, 'off'), cursor, of_group)
   if next_one ~= '' then return {'ok', views, scanned .. '', next_one} end
   cursor = 's0-0'
 end

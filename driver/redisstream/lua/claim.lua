@@ -1,5 +1,5 @@
 -- claim: leases messages to the owner of a partition.
--- Fragments: slim, gate, types, lease, quick, head, spread, state, fan, advance, read, lost.
+-- Fragments: slim, owned, gate, types, lease, quick, head, spread, state, fan, advance, read, lost.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 epoch of its ownership, 5 token, 6 how many, 7 lease in ms, 8 most of one key,
 --   9 instance, 10 how many entries are read ahead, 11 to 14 how far one claim moves each lane (11 is "" for strict priority), 15 tokens of
 --   claims whose answers did not come, 16 how many are read here, 17 "1" if the owner reads more itself.
@@ -8,7 +8,7 @@
 --   claim is noted whole}.
 local ROUNDS = 16 -- in which something is read whose key is free; then somebody else's turn is due
 local g, run, picked = ARGV[2], tonumber(ARGV[8]), {}
-if not entries then all_ours() end -- what the gate has read, it has looked at
+if not entries then ours_for(g) end -- what the gate has read, it has looked at
 if blocked then
   ahead(g, blocked)
   call('HSET', of(g, 'group'), 'last', entries[#entries][1])
@@ -53,41 +53,29 @@ local function contents(list)
   return all
 end
 
--- hold notes that a message is in flight.
-local function hold(id, key)
-  local n = #ids + 1
-  ids[n], flight[2 * n - 1], flight[2 * n] = id, id, ARGV[5] .. '/' .. key
-end
-
--- pick delivers a message that has left its queue.
-local function pick(id, key, record, note_of, fields)
-  local s = record and record_of(record)
-  if s then
-    s.s, s.i, s.w, s.b = 'I', ARGV[9], ARGV[9], nil
-    save(g, id, s)
-  end
-  if s or not since or not before(since, id) then -- delivered again, or read by another owner: the pending list must name the holder
-    call('XCLAIM', STREAM, g, ARGV[9], 0, id, 'RETRYCOUNT', s and s.f + s.x + 1 or 1, 'JUSTID')
-  end
-  hold(id, key)
-  local published, cause = match(note_of or '', '^(%d+) %d+ %d+ (%d+)@?%d* ')
-  picked[#picked + 1] = {id, s and s.f .. '' or '0', s and s.x .. '' or '0', s and s.c .. '' or cause or '0', published or match(id, '^%d+'), fields}
-end
-
--- pick_fresh delivers the first of a key, to which nothing has happened: there is no record of them.
-local function pick_fresh(list, key, known, fields)
-  if not since or not before(since, list[1]) then
-    local args = {STREAM, g, ARGV[9], 0}
-    for i, id in ipairs(list) do args[4 + i] = id end
-    for _, x in ipairs({'RETRYCOUNT', 1, 'JUSTID'}) do args[#args + 1] = x end
-    call('XCLAIM', unpack(args))
-  end
+-- pick delivers messages that have left their queue, with the states of those to which something has happened. The pending list must name the holder
+-- of what is delivered again, or was read by another owner. The rest is in the order of the stream.
+local function pick(list, key, states, known, fields)
+  local foreign, ours = {}, false -- what another owner has read, and whether what follows was read by this one
   for i, id in ipairs(list) do
-    hold(id, key)
+    local s = states[i]
+    if s then
+      s.s, s.i, s.w, s.b = 'I', ARGV[9], ARGV[9], nil
+      save(g, id, s)
+      call('XCLAIM', STREAM, g, ARGV[9], 0, id, 'RETRYCOUNT', s.f + s.x + 1, 'JUSTID')
+    elseif not ours then
+      ours = since and before(since, id)
+      if not ours then foreign[#foreign + 1] = id end
+    end
+    local n = #ids + 1
+    ids[n], flight[2 * n - 1], flight[2 * n] = id, id, ARGV[5] .. '/' .. key
     local published, cause
     if known[i] then published, cause = match(known[i], '^(%d+) %d+ %d+ (%d+)@?%d* ') end
-    picked[#picked + 1] = {id, '0', '0', cause or '', published or '', fields[i]}
+    picked[n] = {id, s and s.f .. '' or '0', s and s.x .. '' or '0', s and s.c .. '' or cause or '', published or '', fields[i]}
   end
+  if #foreign == 0 then return end
+  for _, x in ipairs({'RETRYCOUNT', 1, 'JUSTID'}) do foreign[#foreign + 1] = x end
+  call('XCLAIM', STREAM, g, ARGV[9], 0, unpack(foreign))
 end
 
 -- serve picks the first of a lane, and of its key as many more as a run allows.
@@ -99,7 +87,8 @@ local function serve(lane)
   if s.k == '' then
     call('ZREM', of(g, 'lane' .. lane), first)
     local id = id_in(first)
-    return pick(id, '', call('HGET', of(g, 'state'), id), call('HGET', META, id), content(g, id) or {})
+    local kept = call('HGET', of(g, 'state'), id)
+    return pick({id}, '', {kept and record_of(kept)}, {call('HGET', META, id)}, {content(g, id) or {}})
   end
   local key, want = s.k, math.min(run, most - #ids)
   local list = first_of(g, key, want)
@@ -112,31 +101,21 @@ local function serve(lane)
     call('ZADD', of(g, 'chain'), 0, range_of(key) .. first)
     list = {first}
   end
-  local names_of, left_chain = {}, {}
+  local names_of, going, left_chain = {}, {}, {}
   for i, x in ipairs(list) do names_of[i] = id_in(x) end
-  local records, known = call('HMGET', of(g, 'state'), unpack(names_of)), call('HMGET', META, unpack(names_of))
-  local fields, fresh_ones = contents(names_of), true
-  for i = 1, #names_of do
-    if records[i] then fresh_ones = false end
-    left_chain[i] = range_of(key) .. list[i]
+  local states, known = call('HMGET', of(g, 'state'), unpack(names_of)), call('HMGET', META, unpack(names_of))
+  for i, id in ipairs(names_of) do
+    states[i] = states[i] and record_of(states[i])
+    if states[i] and states[i].s ~= 'R' then break end
+    going[i], left_chain[i] = id, range_of(key) .. list[i]
   end
-  if fresh_ones then
-    pick_fresh(names_of, key, known, fields)
-  else
-    left_chain = {}
-    for i, id in ipairs(names_of) do
-      local s = records[i] and record_of(records[i])
-      if s and s.s ~= 'R' then break end
-      pick(id, key, records[i], known[i], fields[i])
-      left_chain[i] = range_of(key) .. list[i]
-    end
-  end
-  if #left_chain == 0 then -- not even the first of the key is ready, so that none may be offered
+  if #going == 0 then -- not even the first of the key is ready, so that none may be offered
     call('ZREM', of(g, 'lane' .. lane), first)
     return front(g, key)
   end
+  pick(going, key, states, known, contents(going))
   call('ZREM', of(g, 'chain'), unpack(left_chain))
-  call('HSET', of(g, 'busy'), key, table.concat(names_of, ' ', 1, #left_chain))
+  call('HSET', of(g, 'busy'), key, table.concat(going, ' '))
   front(g, key)
 end
 
@@ -165,43 +144,28 @@ local window = call('ZCARD', of(g, 'chain'))
 for lane = 0, 3 do window = window + call('ZCARD', of(g, 'lane' .. lane)) end
 if window < tonumber(ARGV[10]) then fetch(g, tonumber(ARGV[10]) - window, ARGV[9]) end
 
-local function open()
-  local lanes = {}
-  for lane = 3, 0, -1 do
-    if call('EXISTS', of(g, 'lane' .. lane)) == 1 then lanes[#lanes + 1] = lane end
+local lanes, clock_now, pass = {}, tonumber(group[4] or 0), {}
+for lane = 3, 0, -1 do
+  pass[lane] = tonumber(group[5 + lane] or 0)
+  if call('EXISTS', of(g, 'lane' .. lane)) == 1 then
+    lanes[#lanes + 1] = lane
+    pass[lane] = math.max(pass[lane], clock_now)
   end
-  return lanes
 end
-
--- close leaves a lane out that has become empty. No other can have become so, or have got something.
-local function close(lanes, i)
-  if call('EXISTS', of(g, 'lane' .. lanes[i])) == 0 then table.remove(lanes, i) end
-end
-
-local lanes = open()
-if ARGV[11] == '' then
-  while #ids < most and #lanes > 0 do
-    serve(lanes[1])
-    close(lanes, 1)
-  end
-  return answer(#ids < most and '' or '2')
-end
-local clock_now, pass = tonumber(group[4] or 0), {}
-for lane = 0, 3 do pass[lane] = tonumber(group[5 + lane] or 0) end
-local served = #lanes > 0
-for _, lane in ipairs(lanes) do pass[lane] = math.max(pass[lane], clock_now) end
+local by_weight = ARGV[11] ~= '' and #lanes > 0
 while #ids < most and #lanes > 0 do
   local best = 1
-  for i = 2, #lanes do if pass[lanes[i]] < pass[lanes[best]] then best = i end end
+  for i = 2, by_weight and #lanes or 1 do if pass[lanes[i]] < pass[lanes[best]] then best = i end end
   local lane, had = lanes[best], #ids
   serve(lane)
-  if #ids > had then
+  if by_weight and #ids > had then
     clock_now = pass[lane]
     pass[lane] = pass[lane] + (#ids - had) * tonumber(ARGV[11 + lane])
   end
-  close(lanes, best)
+  -- One that has become empty is left out. No other can have become so, or have got something.
+  if call('EXISTS', of(g, 'lane' .. lane)) == 0 then table.remove(lanes, best) end
 end
-if served then
+if by_weight then
   call('HSET', of(g, 'group'), 'pass', int(clock_now), 'pass0', int(pass[0]), 'pass1', int(pass[1]), 'pass2', int(pass[2]), 'pass3', int(pass[3]))
 end
 return answer(#ids < most and '' or '2')

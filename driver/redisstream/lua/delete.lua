@@ -6,6 +6,7 @@
 local g = ARGV[2]
 advance(1000)
 local id, name = named(ARGV[3])
+if id == 'later' and g ~= '' then return {'missing'} end -- it belongs to no group yet
 local later = id == 'later' and unlater(name)
 if later then
   leave_later(name, later, 'cancelled')
@@ -16,28 +17,25 @@ if call('ZREM', INVALID, id) == 1 then
   call('HDEL', RAW, id)
   return {'ok'}
 end
-local found = false
+local found = {}
 for _, other in ipairs(groups()) do
   local s = (g == '' or g == other) and state(other, id)
-  if ARGV[4] ~= '0' and g == other and (s and not died(s, ARGV[4]) or not s and left(id) > 0 and unread(g, id)) then return {'outlived'} end
+  local ready = (g == '' or g == other) and not s and left(id) > 0 and unread(other, id)
+  if ARGV[4] ~= '0' and g == other and (s and not died(s, ARGV[4]) or ready) then return {'outlived'} end
   if s and s.s == 'I' then return {'flying'} end
+  if s or ready then found[#found + 1] = {other, s} end
 end
-for _, other in ipairs(groups()) do
-  if g == '' or g == other then
-    local s = state(other, id)
-    if s and s.s == 'D' then
-      found = true
-      unbury(other, id)
-      tally(other, 'cancelled', 1)
-      forget(other, id)
-      tidy(id)
-    elseif s then
-      found = true
-      cancel(other, id, s)
-    elseif left(id) > 0 and unread(other, id) then
-      found = true
-      skip(other, id, 'cancelled')
-    end
+for _, f in ipairs(found) do
+  local other, s = f[1], f[2]
+  if not s then
+    skip(other, id, 'cancelled')
+  elseif s.s ~= 'D' then
+    cancel(other, id, s)
+  else
+    unbury(other, id)
+    tally(other, 'cancelled', 1)
+    forget(other, id)
+    tidy(id)
   end
 end
-return {found and 'ok' or 'missing'}
+return {#found > 0 and 'ok' or 'missing'}

@@ -19,8 +19,7 @@ end
 
 -- unlater takes a delayed or held message out of its place and returns it.
 local function unlater(name)
-  local v = call('HGET', LATER, name)
-  local m = v and unpacked(v)
+  local m = unpacked(call('HGET', LATER, name))
   if not m then return nil end
   call('HDEL', LATER, name)
   call('ZREM', DELAYED, m.member)

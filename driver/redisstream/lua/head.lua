@@ -53,7 +53,7 @@ end
 -- searched from its begin for every field. size does not count it.
 local function size(key) return call('HLEN', key) - call('HEXISTS', key, '') end
 
--- unpacked reads what we have packed, or tells nil of what is no table: another program may have written it.
+-- unpacked reads what we have packed, or tells nil of nothing, and of what is no table: another program may have written it.
 local function unpacked(v)
   local fine, x = pcall(cmsgpack.unpack, v)
   return fine and type(x) == 'table' and x or nil
@@ -119,6 +119,16 @@ local function index(fields)
   local f = {}
   for i = 1, #fields, 2 do f[fields[i]] = fields[i + 1] end
   return f
+end
+
+-- newest is the last entry that there was, and delivered the last one that anybody of a group has read.
+local function newest() return index(call('XINFO', 'STREAM', STREAM))['last-generated-id'] end
+local function delivered(g)
+  for _, x in ipairs(call('XINFO', 'GROUPS', STREAM)) do
+    local f = index(x)
+    if f.name == g then return f['last-delivered-id'] end
+  end
+  return newest()
 end
 
 local function entry_of(id)

@@ -5,12 +5,7 @@
 local id = ARGV[2]
 local entry, m = call('XRANGE', STREAM, id, id)[1], meta(id)
 if not entry then -- another program has deleted it
-  for _, g in ipairs(groups()) do
-    local s = state(g, id)
-    if s and s.s ~= 'D' then
-      cancel(g, id, s)
-    end
-  end
+  for _, g in ipairs(groups()) do cancel(g, id, state(g, id)) end
   return {'ok'}
 end
 for _, g in ipairs(groups()) do

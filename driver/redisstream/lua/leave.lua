@@ -1,10 +1,8 @@
 -- leave: returns what a member holds, uncounted, and lets go of the partition at once.
--- Fragments: head, types, there, spread, state, fan, advance, lost, retire, hear.
+-- Fragments: head, types, member, spread, state, fan, advance, lost, retire, hear.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 tokens of claims whose answers did not come; then id and token of what it holds, or held and had
 --   begun when it was lost.
 -- Returns {"stale"} or {"ok"}.
-local g = ARGV[2]
-if call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
 advance(100)
 return_lost(g, ARGV[4])
 for n = 5, #ARGV, 2 do

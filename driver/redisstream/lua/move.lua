@@ -10,6 +10,7 @@ if #ARGV > 8 then
   for i = 9, #ARGV do fields[i - 8] = ARGV[i] end
 end
 local id, name = named(ARGV[3])
+if id == 'later' and ARGV[2] ~= '' then return {'missing'} end -- it belongs to no group yet
 local later = id == 'later' and unlater(name)
 if later then
   later.fields, later.cause = fields or later.fields, REPLAY
@@ -29,58 +30,52 @@ if call('ZSCORE', INVALID, id) then
   return {'ok'}
 end
 
-if ARGV[2] == '' then -- it belongs to groups
-  for _, g in ipairs(groups()) do
-    if state(g, id) or left(id) > 0 and unread(g, id) then return {'group'} end
+local g = ARGV[2]
+if g == '' then -- it belongs to groups
+  for _, one in ipairs(groups()) do
+    if state(one, id) or left(id) > 0 and unread(one, id) then return {'group'} end
   end
   return {'missing'}
 end
-if ARGV[4] ~= '0' or other ~= '' then
-  local s = state(ARGV[2], id)
-  if ARGV[4] ~= '0' and s and not died(s, ARGV[4]) then return {'outlived'} end
-  if other ~= '' and call('HEXISTS', GROUPS, other) == 0 then return {'other'} end
-  if other ~= '' and (s and s.s ~= 'D' or state(other, id) or left(id) > 0 and unread(other, id)) then return {'settled'} end
-end
+if call('HEXISTS', GROUPS, g) == 0 then return {'missing'} end
+local s = state(g, id)
+if ARGV[4] ~= '0' and s and not died(s, ARGV[4]) then return {'outlived'} end
+if other ~= '' and call('HEXISTS', GROUPS, other) == 0 then return {'other'} end
+if other ~= '' and (s and s.s ~= 'D' or state(other, id) or left(id) > 0 and unread(other, id)) then return {'settled'} end
+if not s then return {left(id) > 0 and unread(g, id) and 'conflict' or 'missing'} end
+if s.s ~= 'W' and s.s ~= 'D' then return {'conflict'} end
 
-local found, moved = false, false
-for _, g in ipairs(groups()) do
-  local s = ARGV[2] == g and state(g, id)
-  if s or ARGV[2] == g and left(id) > 0 and unread(g, id) then found = true end
-  if s and (s.s == 'W' or s.s == 'D') then
-    local tail, key = s.s == 'D' or s.tail or s.k == '', s.k
-    moved = true
-    if s.s == 'D' then
-      local m = meta(id)
-      unbury(g, id)
-      s.f, s.x, s.r, s.e, s.h = 0, 0, s.r + 1, nil, nil
-      if other ~= '' then
-        fields = fields or content(g, id)
-        forget(g, id)
-        tally(g, 'cancelled', 1)
-        tally(other, 'received', 1)
-        g = other
-      end
-      need(id, m)
-      if has(of(g, 'done')) then call('HDEL', of(g, 'done'), id) end
-      if m.exp > now then timer(EXPIRES, m.exp, id) end
-      call('ZADD', made(of(g, 'off')), sequence(), id)
-      s.s = ''
-    else
-      take_out(g, id, s)
-    end
-    if fields then
-      call('HSET', made(of(g, 'edited')), id, cmsgpack.pack(fields))
-      local f = index(fields)
-      s.k, s.l = f.key or '', lane_of(f)
-    end
-    s.c, s.n = REPLAY, now
-    tail = tail or s.k ~= key -- else it is still where it was in its key
-    if after > 0 then
-      wait(g, id, s, soon + after, tail)
-    else
-      if tail then s.p = place() end
-      enter(g, id, s)
-    end
+local tail, key = s.s == 'D' or s.tail or s.k == '', s.k
+if s.s == 'D' then
+  local m = meta(id)
+  unbury(g, id)
+  s.f, s.x, s.r, s.e, s.h = 0, 0, s.r + 1, nil, nil
+  if other ~= '' then
+    fields = fields or content(g, id)
+    forget(g, id)
+    tally(g, 'cancelled', 1)
+    tally(other, 'received', 1)
+    g = other
   end
+  need(id, m)
+  if has(of(g, 'done')) then call('HDEL', of(g, 'done'), id) end
+  if m.exp > now then timer(EXPIRES, m.exp, id) end
+  call('ZADD', made(of(g, 'off')), sequence(), id)
+  s.s = ''
+else
+  take_out(g, id, s)
 end
-return {moved and 'ok' or found and 'conflict' or 'missing'}
+if fields then
+  call('HSET', made(of(g, 'edited')), id, cmsgpack.pack(fields))
+  local f = index(fields)
+  s.k, s.l = f.key or '', lane_of(f)
+end
+s.c, s.n = REPLAY, now
+tail = tail or s.k ~= key -- else it is still where it was in its key
+if after > 0 then
+  wait(g, id, s, soon + after, tail)
+else
+  if tail then s.p = place() end
+  enter(g, id, s)
+end
+return {'ok'}

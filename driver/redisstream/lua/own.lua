@@ -2,13 +2,15 @@
 -- stays its own: when that ends, nobody counts on the dead any more. A partition goes to the member that should own it; one that it does
 -- not take, because it died as well, goes to the first who looks after a grace; and an owner gives it up only to somebody who asks. One who
 -- drains gives up at once, takes nothing, and is not planned with; it stays a member for what it still holds.
--- Fragments: head, types, there, spread, state, retire.
+-- Fragments: slim, renew, head, types, spread, state, retire.
 -- ARGV: 1 partitions, 2 group, 3 member, 4 life in ms, 5 "1" if the member should own the partition, 6 instance, 7 grace in ms, 8 "1" if it
 --   drains.
 -- The name of a member ends with the newest form of what is stored that it can read.
 -- Returns {"stale"} or {"ok", epoch if it is the owner or "", list of the living members that do not drain, "1" if there is a retention}.
 local g, me, life = ARGV[2], ARGV[3], tonumber(ARGV[4])
-if call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
+ours(T, {HLEN = {'topic', 'groups'}, XLEN = {'stream'}}) -- it runs most often of all, so that it looks at no more than it writes
+group_ours(g, {HLEN = {'group', 'flight', 'bulk', 'claims', 'names', 'owner'}, ZCARD = {'lease', 'members', 'leaving'}})
+if call('HGET', TOPIC, 'partitions') ~= ARGV[1] or call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
 local gone = call('ZRANGEBYSCORE', of(g, 'members'), '-inf', int(now))
 if #gone > 0 then call('ZREM', of(g, 'members'), unpack(gone)) end
 local changed = #gone > 0
@@ -26,21 +28,12 @@ local wants, free = ARGV[5] == '1' and not drains, not owner[1] or owner[1] == '
 local left_over = not drains and owner[1] and tonumber(owner[3]) + tonumber(ARGV[7]) <= now
 local epoch = ''
 
--- delivered_so_far is the last entry that anybody of the group has read.
-local function delivered_so_far(name)
-  for _, x in ipairs(call('XINFO', 'GROUPS', STREAM)) do
-    local f = index(x)
-    if f.name == name then return f['last-delivered-id'] end
-  end
-  return index(call('XINFO', 'STREAM', STREAM))['last-generated-id']
-end
-
 if free and (wants or left_over) then
   epoch = int(tonumber(owner[2] or 0) + 1)
   call('HDEL', of(g, 'owner'), 'asked')
   call('SET', of(g, 'fence'), epoch) -- what an owner reads itself, it reads while this does not change
   if call('HGET', of(g, 'group'), 'reader') ~= ARGV[6] then
-    call('HSET', of(g, 'group'), 'reader', ARGV[6], 'since', delivered_so_far(g))
+    call('HSET', of(g, 'group'), 'reader', ARGV[6], 'since', delivered(g))
   end
 elseif owner[1] == me and not free then
   if wants or not owner[4] and not drains then epoch = owner[2] else changed = give_up(g) end
@@ -52,7 +45,7 @@ elseif not owner[1] then
 end
 if epoch ~= '' then call('HSET', of(g, 'owner'), 'member', me, 'epoch', epoch, 'until', now + life) end
 if changed then call('PUBLISH', TOPIC, '!' .. g) end
-local staying, leaving, whole = {}, call('EXISTS', of(g, 'leaving')) == 1, #groups() == 1 and not keeps()
+local staying, leaving, whole = {}, call('EXISTS', of(g, 'leaving')) == 1, call('HLEN', GROUPS) == 1 and not keeps()
 for _, m in ipairs(call('ZRANGE', of(g, 'members'), 0, -1)) do
   whole = whole and string.sub(m, -2) == '.2'
   if not leaving or not call('ZSCORE', of(g, 'leaving'), m) then staying[#staying + 1] = m end

@@ -1,9 +1,7 @@
 -- pending: a page of what a group has read and not settled.
--- Fragments: head, types, there, spread, state, fan, advance.
+-- Fragments: head, types, there, meant, spread, state, fan, advance.
 -- ARGV: 1 partitions, 2 group, 3 consumer or "" for all, 4 stream id to begin behind, 5 most of them.
 -- Returns {"stale"}, {"missing", groups} or {"ok", list of {id, consumer, idle in ms, deliveries, letter of the state, id of the message}}.
-local g = ARGV[2]
-if call('HEXISTS', GROUPS, g) == 0 then return {'missing', groups()} end
 advance(1000)
 local list = ARGV[3] == '' and call('XPENDING', STREAM, g, '(' .. ARGV[4], '+', ARGV[5])
   or call('XPENDING', STREAM, g, '(' .. ARGV[4], '+', ARGV[5], ARGV[3])

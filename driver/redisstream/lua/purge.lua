@@ -1,8 +1,7 @@
 -- purge: removes some of what is ready, waits or is delayed.
--- Fragments: head, types, there, spread, state, fan, advance, read, sweep.
+-- Fragments: head, types, there, meant, spread, state, fan, advance, read, sweep.
 -- ARGV: 1 partitions, 2 group or "" for all and what is delayed, 3 cursor.
 -- Returns {"stale"}, {"missing", groups} or {"ok", how many, cursor or ""}.
-if ARGV[2] ~= '' and call('HEXISTS', GROUPS, ARGV[2]) == 0 then return {'missing', groups()} end
 advance(1000)
 local n = 0
 local phase, last, seq, at = sweep(ARGV[3])
@@ -15,7 +14,7 @@ local function purge(g, id)
   end
 end
 
-local targets = ARGV[2] ~= '' and {ARGV[2]} or groups()
+local targets = g ~= '' and {g} or groups()
 if phase == 's' then
   local entries = some(at, last)
   for _, g in ipairs(targets) do
@@ -50,12 +49,11 @@ if phase == 'o' then
     if upto and (not more or upto < more) then more = upto end
   end
   if more then return {'ok', n .. '', cursor_of('o', last, seq, int(more))} end
-  return {'ok', n .. '', ARGV[2] == '' and cursor_of('d', last, seq, '0') or ''}
+  return {'ok', n .. '', g == '' and cursor_of('d', last, seq, '0') or ''}
 end
 local later, upto = behind(LATERS)
 for _, name in ipairs(later) do
-  local v = call('HGET', LATER, name)
-  local m = v and unpacked(v)
+  local m = unpacked(call('HGET', LATER, name))
   if m and call('ZSCORE', DELAYED, m.member) then
     leave_later(name, unlater(name), 'cancelled')
     n = n + 1

@@ -1,10 +1,9 @@
 -- reset: makes some of what is kept ready again for a group, and skips some of what it has not had.
--- Fragments: head, types, there, spread, state, fan, advance, read, sweep, replay.
+-- Fragments: head, types, there, meant, spread, state, fan, advance, read, sweep, replay.
 -- ARGV: 1 partitions, 2 group, 3 from where on it is ready again ("" nothing is), 4 up to where ("" the end), 5 "1" to skip what is ready
 --   before that, 6 cause of the deliveries, 7 "1" for a dry run, 8 "1" to force it, 9 "1" to look only whether it may be done, 10 cursor.
 -- Returns {"stale"}, {"missing", groups}, {"members", how many} or {"ok", replayed, skipped, cursor or ""}.
-local g, dry = ARGV[2], ARGV[7] == '1'
-if call('HEXISTS', GROUPS, g) == 0 then return {'missing', groups()} end
+local dry = ARGV[7] == '1'
 local members = call('ZCOUNT', of(g, 'members'), '(' .. int(now), '+inf')
 if members > 0 and ARGV[8] ~= '1' and not dry then return {'members', members .. ''} end
 if ARGV[9] == '1' then return {'ok', '0', '0', ''} end

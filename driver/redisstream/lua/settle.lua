@@ -1,19 +1,16 @@
 -- settle: ends deliveries, each as one step, in order.
--- Fragments: head, types, there, spread, state, fan, advance, hear, held.
+-- Fragments: head, types, member, spread, state, fan, advance, hear, held.
 -- ARGV: 1 partitions, 2 group, 3 instance, 4 how many; then of each: id, token, outcome (a ack, r retry, d dead, l release,
 --   u release of what no handler saw, x drop, ? only tells whether it is held), wait in ms, failure, how long the
 --   handler took in ns.
 -- Returns {"stale"} or {"ok", k or l for each, ids that were returned with others of their key}.
-local g = ARGV[2]
-if call('HEXISTS', GROUPS, g) == 0 then return {'stale'} end
 advance(100)
 
 -- fail counts a failed attempt and adds the failure to the history, of which the newest ten are kept.
 local function fail(id, s, failure)
   s.f = s.f + 1
   if failure == '' then return end
-  local v = call('HGET', of(g, 'history'), id)
-  local history = v and unpacked(v) or {}
+  local history = unpacked(call('HGET', of(g, 'history'), id)) or {}
   history[#history + 1] = {int(now), s.f .. '', failure}
   while #history > 10 do table.remove(history, 1) end
   call('HSET', made(of(g, 'history')), id, cmsgpack.pack(history))

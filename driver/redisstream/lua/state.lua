@@ -251,8 +251,9 @@ local function finish(g, id, field, took, instance)
   drop(id)
 end
 
--- cancel ends a message wherever it is in a group.
+-- cancel ends a message wherever it is in a group, unless it is not there, or dead.
 local function cancel(g, id, s)
+  if not s or s.s == 'D' then return end
   take_out(g, id, s)
   finish(g, id, 'cancelled')
 end

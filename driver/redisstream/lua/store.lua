@@ -3,7 +3,7 @@
 -- ARGV: 1 partitions, 2 flags (a all or nothing, f whatever the bounds say), 3 how many; then of each: id, delay in ms, or "@"
 --   and a time, or "h" to hold, or "" for now; TTL in ms, dedup id, its window in ms, "1" for an id of the producer's own,
 --   bytes, how many fields, the fields.
--- Returns {"stale"}, {"nogroup"}, or {"ok", what became of each}: s and the stream id, l for later, d and the first id, m full.
+-- Returns {"stale"}, {"nogroup"}, or {"ok", what became of each}: s and the stream id, l for later, d, the stream id and the id of the first one, m full.
 local ID_WINDOW = 60000
 if #groups() == 0 then return {'nogroup'} end
 advance(100)
@@ -54,7 +54,7 @@ end
 local function store(x)
   local first, at = known(x.name, x.dedup)
   if not first and x.own then first, at = known(x.name, 'o' .. x.name) end
-  if first then return 'd' .. first .. ' ' .. at end
+  if first then return 'd' .. at .. ' ' .. first end
   if full(1, x.bytes) then return 'm' end
   messages, bytes = messages + 1, bytes + x.bytes
   count('published', 1)

@@ -4,7 +4,7 @@ local STEP = 100
 
 local function sweep(cursor)
   if cursor == '' then
-    local last = call('EXISTS', STREAM) == 1 and index(call('XINFO', 'STREAM', STREAM))['last-generated-id'] or '0-0'
+    local last = call('EXISTS', STREAM) == 1 and newest() or '0-0'
     return 's', last, tonumber(call('HGET', TOPIC, 'seq') or 0) or 0, '0-0'
   end
   local phase, last, seq, at = match(cursor, '^(%a) (%S+) (%d+) (%S+)$')

@@ -1,10 +1,10 @@
 -- trim: removes some of the oldest entries that are beyond the retention of a partition. One that a group has not settled stops it, or
 -- is dropped, where that was chosen; one in flight always stops it.
 -- Fragments: head, types, there, spread, state, fan, advance, read.
--- ARGV: 1 partitions; if an owner does it, 2 its group, 3 member, 4 epoch of its ownership.
+-- ARGV: 1 partitions; if an owner does it, 2 its group, else "", 3 member, 4 epoch of its ownership.
 -- Returns {"stale"}, {"lost"} for one who is not the owner any more, or {"ok", removed, dropped, "1" if there is more, "1" if it waits for what is not settled}.
 local f = call('HMGET', TOPIC, 'retain_age', 'retain_entries', 'retain_bytes', 'retain_drop')
-if ARGV[2] then
+if ARGV[3] then
   local owner = call('HMGET', of(ARGV[2], 'owner'), 'member', 'epoch', 'until')
   if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= now then return {'lost'} end
 end

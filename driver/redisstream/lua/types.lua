@@ -15,7 +15,22 @@ local function ours(prefix, names_by_read)
     for _, name in ipairs(list) do call(read, prefix .. name) end
   end
 end
+local function group_ours(g, names_by_read) ours(T .. 'g:' .. g .. ':', names_by_read) end
+local looked_at_all = false
 local function all_ours()
+  if looked_at_all then return end
+  looked_at_all = true
   ours(T, OF_TOPIC)
-  for _, g in ipairs(call('HKEYS', T .. 'groups')) do ours(T .. 'g:' .. g .. ':', OF_GROUP) end
+  for _, g in ipairs(call('HKEYS', T .. 'groups')) do group_ours(g, OF_GROUP) end
+end
+
+-- ours_for is for a script of one group: looking at all keys of all groups for each of them would cost the square of their number. In the others
+-- it writes no more than this, where an entry leaves the stream or another program's is taken on; and advance, which looks by itself.
+local IN_OTHERS = {HLEN = {'group', 'done'}, SCARD = {'skip'}}
+local function ours_for(g)
+  ours(T, OF_TOPIC)
+  group_ours(g, OF_GROUP)
+  for _, other in ipairs(call('HKEYS', T .. 'groups')) do
+    if other ~= g then group_ours(other, IN_OTHERS) end
+  end
 end

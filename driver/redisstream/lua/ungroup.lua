@@ -1,20 +1,13 @@
 -- ungroup: removes some of what a group has not settled, and the group when nothing is left.
--- Fragments: head, types, there, spread, state, read, sweep, names.
+-- Fragments: head, types, there, meant, spread, state, read, sweep, names.
 -- ARGV: 1 partitions, 2 group, 3 "1" to look only whether it has members, 4 cursor.
 -- Returns {"stale"}, {"missing", groups}, {"members", how many} or {"ok", cursor or ""}.
-local g = ARGV[2]
-if call('HEXISTS', GROUPS, g) == 0 then return {'missing', groups()} end
 local members = call('ZCOUNT', of(g, 'members'), '(' .. int(now), '+inf')
 if members > 0 then return {'members', members .. ''} end
 if ARGV[3] == '1' then return {'ok', ''} end
 settled_reads(g)
 local phase, last, seq, at = sweep(ARGV[4])
-local function remove(id)
-  local s = state(g, id)
-  if s and s.s ~= 'D' then
-    cancel(g, id, s)
-  end
-end
+local function remove(id) cancel(g, id, state(g, id)) end
 if phase == 's' then
   local entries, new = some(at, '+'), 0
   local read = read_so_far(g)

@@ -2,16 +2,14 @@
 -- published, fields, history, record}; the record of K is when it was settled, how long that took, and who did. Letters
 -- are those of the states, K kept, L delayed, H held, X undecodable, of which due is when that was found.
 local function view_later(name)
-  local v = call('HGET', LATER, name)
-  local m = v and unpacked(v)
+  local m = unpacked(call('HGET', LATER, name))
   if not m then return nil end
   local at = call('ZSCORE', DELAYED, m.member)
   return {'', '', at and 'L' or 'H', '0', '0', '0', at or '0', int(m.exp), '', int(m.pub), m.fields, {}, {}}
 end
 
 local function view_invalid(id)
-  local v = call('HGET', RAW, id)
-  local x = v and unpacked(v)
+  local x = unpacked(call('HGET', RAW, id))
   if not x then return nil end
   return {'', id, 'X', '0', '0', '0', x[3] or '0', '0', x[1], int(halves(id)), x[2], {}, {}}
 end
@@ -21,9 +19,8 @@ local function view(g, id)
   if not m then return nil end
   local exp = int(m.exp)
   if s then
-    local history, record = call('HGET', of(g, 'history'), id), call('HGET', of(g, 'record'), id)
     return {g, id, s.s, s.f .. '', s.x .. '', s.r .. '', int(s.t or 0), exp, s.i or '', int(m.pub), content(g, id) or {},
-      history and unpacked(history) or {}, record and unpacked(record) or {}}
+      unpacked(call('HGET', of(g, 'history'), id)) or {}, unpacked(call('HGET', of(g, 'record'), id)) or {}}
   end
   local letter
   if has(KEPT) and call('ZSCORE', KEPT, id) then
