@@ -88,6 +88,30 @@ func TestAtomicPublishRefusedPart(t *testing.T) {
 	only(t, d, "before", "a", "e")
 }
 
+// TestRecordInDoubtIsNotTheTransaction: nobody knows what became of a record of a transaction that is aborted, and it
+// does not matter: nothing of the transaction is stored. The error says that alone.
+func TestRecordInDoubtIsNotTheTransaction(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	d := openTransactional(t, c.ListenAddrs(), "a"+rand.Text()[:6]+".")
+	defer end(t, d)
+	publish(t, d, message("parent", ""))
+	publish(t, d, followups("before")...)
+	s := subscribe(t, d, "x")
+	x := receive(t, s)
+	refuseProduce(c, "followups", kerr.InvalidRecord, 2)
+	_, err := d.Publish(t.Context(), followups("a"), atomically)
+	for name, err := range map[string]error{
+		"publish": err, "settle": s.Settle(t.Context(), []driver.Settlement{emitting(x, driver.Ack, "b")})[0],
+	} {
+		if !errors.Is(err, driver.ErrNotApplied) || errors.Is(err, driver.ErrUnknown) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	persist(t, s, emitting(x, driver.Ack, "b"))
+	only(t, d, "before", "b")
+}
+
 // TestAtomicPublishWithoutTransactions says what to do.
 func TestAtomicPublishWithoutTransactions(t *testing.T) {
 	t.Parallel()

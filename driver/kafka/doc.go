@@ -14,7 +14,6 @@
 //	cluster    the brokers: names, clients, storing, reading, commits, transactions, their clock
 //	compacted  a compacted topic followed into memory: Table has its rows, Index only where they are; of many
 //	           who change a row at the same time one may
-//	retrylog   the keys of a retry log, and those that others have in theirs
 //	registry   which topics and groups there are and how they are configured; where positions in their history are
 //	delay      what is not due yet, and what is held: tiers, who owns and fires them, looking at them
 //	publisher  messages into records: duplicates, bounds, one transaction for all

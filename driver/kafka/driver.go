@@ -52,7 +52,7 @@ func New(ctx context.Context, o Options) (*Driver, error) {
 	d.publisher = publisher.New(c, d.registry, d.delays)
 	d.groups = consumer.New(c, ts, d.registry, d.delays, d.publisher)
 	d.letters = &letterBox{d}
-	d.publisher.Count = d.countMessages
+	d.publisher.Stats = d.Stats
 	if err := d.open(ctx, o); err != nil {
 		c.Client.Close()
 		ts.Reader.Close()
@@ -67,8 +67,7 @@ func (d *Driver) open(ctx context.Context, o Options) error {
 	}
 	d.caps = d.capabilities()
 	d.publisher.Limits = d.caps
-	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MetaTopic(), Partitions: 1,
-		Configs: cluster.CompactedSettings()}); err != nil {
+	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MetaTopic(), Partitions: 1}); err != nil {
 		return err
 	}
 	d.kv = d.newKV(o)
@@ -77,8 +76,8 @@ func (d *Driver) open(ctx context.Context, o Options) error {
 	d.cluster.Task(func() { d.tables.ReadTables(run) })
 	d.cluster.Task(func() { housekeeper{d}.keepHouse(run) })
 	err := d.registry.Follow(ctx, d.groups.Changed)
-	if err == nil {
-		err = d.registry.AnnounceTransactions(ctx)
+	if err == nil && d.cluster.Settings.Transactions { // owners of partitions may leave some open
+		err = d.registry.Announce(ctx, cluster.TransactionsKey)
 	}
 	if err != nil {
 		cancel()

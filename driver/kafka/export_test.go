@@ -11,7 +11,7 @@ import (
 
 // Vouched reports whether a member of this process surely owns its partitions.
 func (d *Driver) Vouched(topic, group string) bool {
-	return d.groups.Probe(topic, group).Look().Vouched
+	return d.groups.Glimpse(topic, group).Vouched
 }
 
 // Disown makes a member of this process doubt whether it is one, until the coordinator has said so.
@@ -24,7 +24,7 @@ func (d *Driver) Acquainted(topic, group string) bool {
 }
 
 // Ready is how many messages a member of this process could deliver.
-func (d *Driver) Ready(topic, group string) int { return d.groups.Probe(topic, group).Look().Ready }
+func (d *Driver) Ready(topic, group string) int { return d.groups.Glimpse(topic, group).Ready }
 
 // CommitDirty does what is done every 200 ms.
 func (d *Driver) CommitDirty(ctx context.Context, topic, group string) error {
@@ -33,12 +33,12 @@ func (d *Driver) CommitDirty(ctx context.Context, topic, group string) error {
 
 // Unparked is up to which offset a member of this process has settled or parked everything, over all partitions.
 func (d *Driver) Unparked(topic, group string) (sum int64) {
-	return d.groups.Probe(topic, group).Look().Done
+	return d.groups.Glimpse(topic, group).Done
 }
 
 // Spilled counts the messages of a member of this process whose content is only in the retry log.
 func (d *Driver) Spilled(topic, group string) (n int) {
-	return d.groups.Probe(topic, group).Look().Spilled
+	return d.groups.Glimpse(topic, group).Spilled
 }
 
 // TrimSettled does what is done every 30 s.
@@ -54,7 +54,7 @@ func (d *Driver) Queued() int { return d.delays.QueuedBytes() }
 func (d *Driver) LookAgain(topic, group string) { d.groups.Probe(topic, group).LookAgain() }
 
 // Holds reports whether a member of this process holds deliveries, as far as it knows.
-func (d *Driver) Holds(topic, group string) bool { return d.groups.Probe(topic, group).Look().Holds }
+func (d *Driver) Holds(topic, group string) bool { return d.groups.Glimpse(topic, group).Holds }
 
 // CommittedEpoch is the leader epoch that is committed for the first partition of a group.
 func (d *Driver) CommittedEpoch(ctx context.Context, topic, group string) int32 {
@@ -70,7 +70,7 @@ func (d *Driver) CommitTiers(ctx context.Context) { d.delays.CommitNow(ctx) }
 
 // Overlay lets a member of this process fetch a record of a later leader at an offset of the first partition.
 func (d *Driver) Overlay(ctx context.Context, topic, group string, offset int64) {
-	d.groups.Probe(topic, group).Overlay(ctx, offset)
+	d.groups.Overlay(ctx, topic, group, offset)
 }
 
 // WithClaims are options with claims on rows that last for so long.
@@ -81,7 +81,7 @@ func WithClaims(o Options, lasts time.Duration) Options {
 
 // Owned is how many partitions a member of this process owns, of the default group.
 func (d *Driver) Owned(topic string) int {
-	return d.groups.Probe(topic, driver.DefaultGroup).Look().Owned
+	return d.groups.Glimpse(topic, driver.DefaultGroup).Owned
 }
 
 // PassOn does what is done every 200 ms while a process drains.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -311,5 +312,33 @@ func TestParkedBodiesLeaveMemory(t *testing.T) { // alone: it measures the heap
 	}
 	if grown > 64 {
 		t.Errorf("%.0f MB of memory for %d MB that are parked", grown, many*size>>20)
+	}
+}
+
+// TestLargeBodiesFail: where bodies of many megabytes are allowed, one is retried and buried as any other.
+func TestLargeBodiesFail(t *testing.T) {
+	t.Parallel()
+	const size = 9 << 20
+	d, err := kafka.New(t.Context(), kafka.Options{Brokers: kafkatest.Shared(t).Addrs(), Namespace: rand.Text() + ".",
+		Partitions: 1, InternalPartitions: 1, MaxBody: size})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(t, d) })
+	s := subscribe(t, d, "x")
+	m := message("a", "k")
+	m.Body = make([]byte, size)
+	_, _ = rand.Read(m.Body) // no compression makes it smaller
+	publish(t, d, m)
+	settle(t, s, receive(t, s), driver.Retry, 0)
+	settle(t, s, receive(t, s), driver.Dead, 0)
+	found, err := d.Diagnose(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		if strings.Contains(f.Text, "max.message.bytes") {
+			t.Errorf("a topic that was just made is said to be wrong: %s", f.Text)
+		}
 	}
 }

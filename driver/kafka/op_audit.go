@@ -18,22 +18,18 @@ func (d *Driver) Audit(ctx context.Context, topic string, _ bool) (driver.AuditR
 		return report, err
 	}
 	report.Checked = int(report.Stats.Delayed + report.Stats.Held)
+	dead, err := d.registry.DeadLetters(ctx, t)
+	if err != nil {
+		return report, err
+	}
 	for _, g := range d.registry.GroupsOf(topic) {
-		dead, err := d.registry.DeadLetters(ctx, t)
-		if err != nil {
-			return report, err
-		}
 		report.Checked += int(dead.Count(g))
 		vs, err := d.groups.Look(ctx, t, g)
 		if err != nil {
 			return report, err
 		}
-		for _, v := range vs.All {
-			report.Checked += len(v.Entries(func(*consumer.Item) bool { return true }))
-			if !v.Visit {
-				report.Problems = append(report.Problems, v.Orphans()...)
-			}
-		}
+		report.Checked += len(vs.Entries(func(*consumer.Item) bool { return true }))
+		report.Problems = append(report.Problems, vs.Orphans()...)
 		vs.Close()
 	}
 	return report, nil

@@ -47,23 +47,20 @@ func (d *Driver) browse(ctx context.Context, q driver.Query) (driver.Page, error
 	if err != nil {
 		return driver.Page{}, err
 	}
-	slices.SortFunc(all, func(a, b consumer.Found) int { return cmp.Compare(a.At, b.At) })
-	var page driver.Page
-	for i, f := range all {
-		if f.At <= q.Cursor {
-			continue
-		}
-		if err := d.groups.Whole(ctx, &f); err != nil {
-			return driver.Page{}, err
-		}
-		page.Entries = append(page.Entries, f.Entry)
-		page.Scanned++
-		if more := i+1 < len(all); more && (len(page.Entries) == q.Limit || page.Scanned == q.MaxScan) {
-			page.Next = f.At
-			break
-		}
+	found, next := behind(q.Cursor, all, min(q.Limit, q.MaxScan), func(f consumer.Found) string { return f.At })
+	es, err := d.groups.Whole(ctx, found)
+	return driver.Page{Entries: es, Scanned: len(found), Next: next}, err
+}
+
+// behind is the page of a listing behind a cursor, in order of places, and the cursor of the next one if there is more.
+func behind[E any](cursor string, all []E, most int, at func(E) string) (page []E, next string) {
+	all = slices.DeleteFunc(all, func(e E) bool { return at(e) <= cursor })
+	slices.SortFunc(all, func(a, b E) int { return cmp.Compare(at(a), at(b)) })
+	if len(all) > most {
+		all = all[:most]
+		next = at(all[most-1])
 	}
-	return page, nil
+	return all, next
 }
 
 func (d *Driver) inState(ctx context.Context, t *registry.TopicState, group string,
@@ -89,7 +86,7 @@ func (d *Driver) invalidPage(ctx context.Context, t *registry.TopicState, q driv
 			return driver.Page{}, err
 		}
 		for _, v := range vs.All {
-			if v.Visit && !v.Busy && len(v.Bad) > 0 {
+			if v.FoundBad && !v.Busy {
 				err = errors.Join(err, v.Finish(ctx))
 			}
 		}

@@ -2,12 +2,11 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
-	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
 	"github.com/ferrymq/ferry/driver/kafka/internal/delay"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
@@ -18,6 +17,14 @@ type request struct {
 	driver.Target
 	move *driver.Move // nil: it is deleted
 	err  *error
+}
+
+// to is the group that a dead letter goes to, if that is another one.
+func (q request) to() string {
+	if q.move == nil {
+		return ""
+	}
+	return q.move.To
 }
 
 // changer moves and deletes messages, whatever state they are in.
@@ -42,17 +49,17 @@ func (d changer) changeOne(ctx context.Context, q request) error {
 	case x != nil && q.move != nil:
 		return d.moveDelayed(ctx, t, q.move, x)
 	case x != nil:
-		return d.delays.Change(ctx, x, delay.EveryStamp, compacted.Unchanged)
+		return d.delays.Change(ctx, x, delay.EveryStamp)
 	}
 	es, err := d.getDue(ctx, t, q.Target)
 	if err == nil {
-		err = d.mayChange(ctx, t, q, es)
+		err = d.mayChange(t, q, es)
 	}
 	if err != nil {
 		return err
 	}
 	for _, e := range es {
-		if err = errors.Join(err, d.changeEntry(ctx, t, q, e)); err != nil && q.move != nil {
+		if err = cluster.Joined(err, d.changeEntry(ctx, t, q, e)); err != nil && q.move != nil {
 			break
 		}
 	}
@@ -60,8 +67,8 @@ func (d changer) changeOne(ctx context.Context, q request) error {
 }
 
 // mayChange refuses to move what belongs to groups where none is named, a dead letter that is not the one that is
-// meant, what somebody holds, and to move what is ready.
-func (d changer) mayChange(ctx context.Context, t *registry.TopicState, q request, es []driver.Entry) error {
+// meant, what is not dead to another group, what somebody holds, and to move what is ready.
+func (d changer) mayChange(t *registry.TopicState, q request, es []driver.Entry) error {
 	switch {
 	case q.move != nil && q.Group == "" && es[0].State != driver.StateInvalid:
 		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("message %q belongs to groups, and none is named", es[0].ID),
@@ -69,10 +76,11 @@ func (d changer) mayChange(ctx context.Context, t *registry.TopicState, q reques
 	case q.Death > 0 && !meant(q.Target, es):
 		return q.Outlived()
 	}
-	if q.move != nil && q.move.To != "" {
-		if err := d.mayMoveTo(ctx, t, q.move, es); err != nil {
+	if to := q.to(); to != "" { // a dead letter would have been changed with others of its group
+		if _, err := d.registry.Group(t.Name, to); err != nil {
 			return err
 		}
+		return errNotSettledIn(es[0].ID, q.Group, to)
 	}
 	for _, e := range es {
 		if e.State == driver.StateInflight || e.State == driver.StateReady && q.move != nil {
@@ -84,12 +92,9 @@ func (d changer) mayChange(ctx context.Context, t *registry.TopicState, q reques
 
 // meant reports whether one of the entries is the dead letter that a target asks for, and none lives.
 func meant(target driver.Target, es []driver.Entry) bool {
-	for _, e := range es {
-		if e.State != driver.StateDead || e.Dead.Rounds != target.Death-1 {
-			return false
-		}
-	}
-	return len(es) > 0
+	return len(es) > 0 && !slices.ContainsFunc(es, func(e driver.Entry) bool {
+		return e.State != driver.StateDead || e.Dead.Rounds != target.Death-1
+	})
 }
 
 func (d changer) changeEntry(ctx context.Context, t *registry.TopicState, q request, e driver.Entry) error {
@@ -102,7 +107,7 @@ func (d changer) changeEntry(ctx context.Context, t *registry.TopicState, q requ
 	case e.State == driver.StateInvalid && q.move != nil:
 		return d.mend(ctx, t, q.move, e)
 	case e.State == driver.StateInvalid:
-		return d.changeInvalid(ctx, t, e.Ref, compacted.Unchanged)
+		return d.endInvalid(ctx, t, e.Ref)
 	case e.State == driver.StateWaiting && q.move != nil:
 		return d.moveWaiting(ctx, t, q.move, e)
 	case q.move != nil:

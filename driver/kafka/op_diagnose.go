@@ -11,7 +11,6 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
-	"github.com/ferrymq/ferry/internal/refusal"
 )
 
 // diagnosis looks at a cluster for ferry doctor.
@@ -19,28 +18,21 @@ type diagnosis struct{ *Driver }
 
 // Diagnose looks at the cluster: brokers, and the settings of every topic of ours.
 func (d *Driver) Diagnose(ctx context.Context) ([]driver.Finding, error) {
-	return diagnosis{d}.look(ctx)
-}
-
-// finding is what is said of a subject, with what to do if that is not fine.
-func finding(s driver.Severity, subject, text, hint string) driver.Finding {
-	return driver.Finding{Severity: s, Subject: subject, Text: text, Hint: hint}
-}
-
-// look is Diagnose.
-func (d diagnosis) look(ctx context.Context) ([]driver.Finding, error) {
-	if d.cluster.IsClosed() {
-		return nil, refusal.Closed()
-	}
+	x := diagnosis{d}
 	meta, err := d.cluster.Admin.BrokerMetadata(ctx)
 	if err != nil {
 		return nil, d.cluster.Unreached("asking the brokers", err)
 	}
 	n := len(meta.Brokers)
 	out := []driver.Finding{finding(driver.SeverityOK, "brokers", fmt.Sprintf("%d brokers answer", n), ""),
-		d.replicaFinding(n), d.offsetsFinding(ctx, meta.Controller), d.clockFinding(ctx)}
-	topics, err := d.topicFindings(ctx)
-	return append(append(out, topics...), d.kvFindings(ctx)...), err
+		x.replicaFinding(n), x.offsetsFinding(ctx, meta.Controller), x.clockFinding(ctx)}
+	topics, err := x.topicFindings(ctx)
+	return append(append(out, topics...), x.kvFindings(ctx)...), err
+}
+
+// finding is what is said of a subject, with what to do if that is not fine.
+func finding(s driver.Severity, subject, text, hint string) driver.Finding {
+	return driver.Finding{Severity: s, Subject: subject, Text: text, Hint: hint}
 }
 
 // kvFindings reads the named values, if there are any, and looks for records that mean nothing.
@@ -121,8 +113,8 @@ func (d diagnosis) demands(compact bool) []demand {
 		{"unclean.leader.election.enable", "false", "a broker that is behind may become leader, and acknowledged messages " +
 			"are lost", nil},
 		{"message.timestamp.type", "LogAppendTime", "delays and TTL go by clocks of producers", nil},
-		{"max.message.bytes", strconv.Itoa(d.cluster.Settings.MaxBody + 200<<10), "bodies that are allowed are refused",
-			atLeast(d.cluster.Settings.MaxBody + 100<<10)},
+		{"max.message.bytes", strconv.Itoa(cluster.BatchLimit(d.cluster.Settings.MaxBody, compact)),
+			"bodies that are allowed are refused", atLeast(cluster.LeastLimit(d.cluster.Settings.MaxBody, compact))},
 	}
 	if compact {
 		return append(out, demand{"cleanup.policy", "compact,delete", "rows are deleted or never cleaned up",

@@ -25,7 +25,8 @@ func (d *Driver) Get(ctx context.Context, target driver.Target) ([]driver.Entry,
 			return found, err
 		}
 	}
-	if x, err := d.delays.Find(ctx, target); err != nil {
+	ofAll := driver.Target{Topic: target.Topic, Ref: target.Ref, ID: target.ID}
+	if x, err := d.delays.Find(ctx, ofAll); err != nil {
 		return nil, err
 	} else if x != nil {
 		return []driver.Entry{x.Entry()}, nil
@@ -78,13 +79,12 @@ func (d *Driver) getInvalid(ctx context.Context, t *registry.TopicState, ref dri
 // getKept looks for a settled message among what TopicConfig.Keep holds: at its offset, or in all that is young enough.
 func (d *Driver) getKept(ctx context.Context, t *registry.TopicState, target driver.Target) (out []driver.Entry,
 	err error) {
-	from, err := d.registry.Position(ctx, t, driver.Position{From: driver.FromTime,
-		Time: d.cluster.Now().Add(-d.registry.RowOf(t).Config.Keep - registry.KeepGrace)})
+	from, err := d.registry.Position(ctx, t, registry.BeginPosition)
 	if err != nil {
 		return nil, err
 	}
 	for id, at := range from {
-		err := d.cluster.ReadRange(ctx, d.cluster.MainTopic(t.Name), id, at, at+cluster.WindowItems, func(r *kgo.Record) {
+		err := d.cluster.ReadRange(ctx, t.Main, id, at, at+cluster.WindowItems, func(r *kgo.Record) {
 			m, err := record.FromRecord(t.Name, r)
 			if err != nil || record.IsLate(r) || !record.Named(target, record.RefOf(r), m.ID) || m.TTL > 0 &&
 				time.Since(m.PublishedAt) > m.TTL {
@@ -106,29 +106,30 @@ func (d *Driver) getKept(ctx context.Context, t *registry.TopicState, target dri
 
 func (d *Driver) getIn(ctx context.Context, t *registry.TopicState, group string, target driver.Target) ([]driver.Entry,
 	error) {
-	var out []driver.Entry
 	vs, err := d.groups.Look(ctx, t, group)
 	if err != nil {
 		return nil, err
 	}
 	defer vs.Close()
-	for _, f := range vs.Entries(func(it *consumer.Item) bool { return record.Named(target, it.Ref, it.Msg.ID) }) {
-		if err := d.groups.Whole(ctx, &f); err != nil {
-			return nil, err
-		}
-		out = append(out, f.Entry)
+	out, err := d.groups.Whole(ctx,
+		vs.Entries(func(it *consumer.Item) bool { return record.Named(target, it.Ref, it.Msg.ID) }))
+	if err != nil {
+		return nil, err
 	}
 	if len(out) == 0 && vs.Unread(target.Ref) {
 		return d.getUnread(ctx, t, group, target.Ref)
 	}
 	dead, err := d.letters.findDead(ctx, t, group, target)
-	return append(out, dead...), err
+	if out = append(out, dead...); err == nil && len(out) == 0 {
+		err = vs.Sure()
+	}
+	return out, err
 }
 
 // getUnread reads a message that no owner has fetched yet: it is ready.
 func (d *Driver) getUnread(ctx context.Context, t *registry.TopicState, group string, ref driver.Ref) ([]driver.Entry,
 	error) {
-	r, err := d.cluster.ReadOne(ctx, d.cluster.MainTopic(t.Name), ref.Partition, int64(ref.Pos)-1)
+	r, err := d.cluster.ReadOne(ctx, t.Main, ref.Partition, int64(ref.Pos)-1)
 	if r == nil || err != nil {
 		return nil, err
 	}

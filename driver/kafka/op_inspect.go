@@ -11,10 +11,7 @@ import (
 
 // Topics lists what the meta topic knows.
 func (d *Driver) Topics(ctx context.Context, names ...string) ([]driver.TopicInfo, error) {
-	if d.cluster.IsClosed() {
-		return nil, refusal.Closed()
-	}
-	if err := d.registry.Meta.Sync(ctx); err != nil {
+	if err := d.registry.Meta.Sync(ctx); err != nil { // also when the driver is closed
 		return nil, err
 	}
 	if len(names) == 0 {
@@ -38,7 +35,7 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 		return driver.TopicStats{}, err
 	}
 	st := driver.TopicStats{Topic: topic, Paused: d.registry.RowOf(t).Paused}
-	ends, err := d.registry.Position(ctx, t, registry.EndPosition)
+	ends, err := d.cluster.CommittedEnds(ctx, t.Main)
 	if err != nil {
 		return st, err
 	}
@@ -54,17 +51,23 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 		return st, err
 	}
 	st.Invalid = bad.Count(registry.InvalidList)
+	dead, err := d.registry.DeadLetters(ctx, t)
+	if err != nil {
+		return st, err
+	}
 	groups := d.registry.GroupsOf(topic)
 	consumers, err := d.groups.CountConsumers(ctx, topic, groups)
 	if err != nil {
 		return st, err
 	}
 	for _, g := range groups {
-		gs, err := d.groupStats(ctx, t, g, ends)
-		if err != nil {
+		row, _ := d.registry.Group(topic, g) // listed a moment ago
+		gs := driver.GroupStats{Group: g, Order: row.Order, Paused: row.Paused, Dead: dead.Count(g),
+			Consumers: consumers[g]}
+		if err := d.groups.CountGroup(ctx, t, &gs, ends); err != nil {
 			return st, err
 		}
-		gs.Consumers = consumers[g]
+		gs.Received = gs.Acked + gs.Dropped + gs.Expired + gs.Cancelled + uint64(gs.Ready+gs.Inflight+gs.Waiting+gs.Dead)
 		st.Groups = append(st.Groups, gs)
 		st.Messages = max(st.Messages, gs.Ready+gs.Inflight+gs.Waiting)
 	}
@@ -77,22 +80,6 @@ func (d *Driver) Stats(ctx context.Context, topic string) (driver.TopicStats, er
 		st.Bytes = size * st.Messages
 	}
 	return st, nil
-}
-
-func (d *Driver) groupStats(ctx context.Context, t *registry.TopicState, group string,
-	ends map[int32]int64) (driver.GroupStats, error) {
-	row, _ := d.registry.Group(t.Name, group) // listed a moment ago
-	gs := driver.GroupStats{Group: group, Order: row.Order, Paused: row.Paused}
-	dead, err := d.registry.DeadLetters(ctx, t)
-	if err != nil {
-		return gs, err
-	}
-	gs.Dead = dead.Count(group)
-	if err := d.groups.CountGroup(ctx, t, &gs, ends); err != nil {
-		return gs, err
-	}
-	gs.Received = gs.Acked + gs.Dropped + gs.Expired + gs.Cancelled + uint64(gs.Ready+gs.Inflight+gs.Waiting+gs.Dead)
-	return gs, nil
 }
 
 // Usage is not known: a Kafka client is not told what its brokers use.

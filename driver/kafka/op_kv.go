@@ -45,29 +45,15 @@ func (d *Driver) makeKV(ctx context.Context) (partitions int, err error) {
 	if d.cluster.IsClosed() {
 		return 0, refusal.Closed()
 	}
-	release, err := d.cluster.Single(ctx, kvKey)
-	if err != nil {
-		return 0, err
-	}
-	defer release()
-	if err := d.registry.Meta.Sync(ctx); err != nil {
-		return 0, err
-	}
 	n := d.cluster.Settings.InternalPartitions
 	err = d.registry.MakeRow(ctx, kvKey, kvRow{n}, func(ctx context.Context, _ time.Time) error {
-		return d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.KVTopic(), Partitions: n, Configs: commandLog()})
+		return d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.KVTopic(), Partitions: n,
+			MaxBody: cluster.MaxMaxBody,                               // a batch is as large as that of messages may be
+			More:    map[string]string{"segment.bytes": "134217728"}}) // what is trimmed makes room soon
 	})
 	if err != nil {
 		return 0, err
 	}
 	d.registry.Row(kvKey, &row)
 	return row.Partitions, nil
-}
-
-// commandLog are the settings of the topic of named values: what is trimmed makes room soon, and a batch is as large as
-// that of messages may be.
-func commandLog() map[string]*string {
-	settings := cluster.LogSettings(cluster.MaxMaxBody)
-	settings["segment.bytes"] = cluster.Text("134217728")
-	return settings
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,6 +15,7 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
+	"github.com/ferrymq/ferry/internal/envelope"
 )
 
 // Dead letters are moved and deleted many at once: each on its own, but looked up and stored together. lettersAtOnce
@@ -25,59 +27,22 @@ type letterBox struct{ *Driver }
 
 // changeLetters changes those of the requests that are about a dead letter and nothing else, and returns the others.
 func (d *letterBox) changeLetters(ctx context.Context, all []request) (rest []request) {
-	type batch struct{ topic, group, to string }
-	batches, order := map[batch][]request{}, []batch{}
-	for _, q := range all {
-		b := batch{topic: q.Topic, group: q.Group}
-		if q.move != nil {
-			b.to = q.move.To
+	compare := func(a, b request) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Group, b.Group), cmp.Compare(a.to(), b.to()))
+	}
+	slices.SortStableFunc(all, compare)
+	for len(all) > 0 {
+		n := 1
+		for n < min(len(all), lettersAtOnce) && compare(all[0], all[n]) == 0 {
+			n++
 		}
-		if q.Group == "" {
-			rest = append(rest, q)
-			continue
-		}
-		if batches[b] == nil {
-			order = append(order, b)
-		}
-		batches[b] = append(batches[b], q)
-	}
-	for _, b := range order {
-		for left := batches[b]; len(left) > 0; {
-			n := min(lettersAtOnce, len(left))
-			rest = append(rest, d.changeBatch(ctx, b.topic, b.group, b.to, left[:n])...)
-			left = left[n:]
-		}
-	}
-	return rest
-}
-
-// changeBatch is changeLetters for letters of one group that go to one group. What it cannot look up is left to others
-// too: they say why.
-func (d *letterBox) changeBatch(ctx context.Context, topic, group, to string, all []request) (rest []request) {
-	t, err := d.group(ctx, nil, topic, group)
-	if err != nil {
-		return all
-	}
-	targets := make([]driver.Target, len(all))
-	for i, q := range all {
-		targets[i] = q.Target
-	}
-	found, err := d.findLetters(ctx, t, group, targets)
-	if err != nil {
-		return all
-	}
-	var letters []letter
-	for i, q := range all {
-		if found[i].Dead == nil {
-			rest = append(rest, q)
+		if all[0].Group == "" {
+			rest = append(rest, all[:n]...)
 		} else {
-			letters = append(letters, letter{q, found[i], nil})
+			rest = append(rest, d.changeBatch(ctx, all[:n])...)
 		}
+		all = all[n:]
 	}
-	letters, living := d.withoutLiving(ctx, t, group, letters)
-	rest = append(rest, living...)
-	letters = d.withoutKnown(ctx, t, to, letters)
-	d.endLetters(ctx, t, letters)
 	return rest
 }
 
@@ -88,93 +53,100 @@ type letter struct {
 	made  *kgo.Record // what it becomes
 }
 
-// withoutLiving leaves out letters that are not the ones that are meant, and those whose message lives.
-func (d *letterBox) withoutLiving(ctx context.Context, t *registry.TopicState, group string,
-	all []letter) (left []letter, living []request) {
-	entries := make([]driver.Entry, len(all))
-	for i, l := range all {
-		entries[i] = l.entry
+// changeBatch is changeLetters for letters of one group that go to one group. Those whose message lives are left to
+// others.
+func (d *letterBox) changeBatch(ctx context.Context, all []request) (rest []request) {
+	topic, group, to := all[0].Topic, all[0].Group, all[0].to()
+	targets := make([]driver.Target, len(all))
+	for i, q := range all {
+		targets[i] = q.Target
+	}
+	var found []driver.Entry
+	t, err := d.group(ctx, nil, topic, group)
+	if err == nil {
+		found, err = d.findLetters(ctx, t, group, targets)
+	}
+	var letters, ending []letter
+	var entries []driver.Entry
+	for i, q := range all {
+		switch {
+		case err != nil:
+			*q.err = err
+		case found[i].Dead == nil:
+			rest = append(rest, q)
+		default:
+			letters, entries = append(letters, letter{q, found[i], nil}), append(entries, found[i])
+		}
+	}
+	if len(letters) == 0 {
+		return rest
 	}
 	live, err := d.groups.Lives(ctx, t, group, entries)
-	for i, l := range all {
+	var known map[string]bool
+	if err == nil && to != "" {
+		known, err = d.knownIn(ctx, t, to, entries)
+	}
+	for i, l := range letters {
 		switch {
 		case err != nil:
 			*l.err = err
 		case live[i]:
-			living = append(living, l.request)
+			rest = append(rest, l.request)
 		case l.Death > 0 && l.entry.Dead.Rounds != l.Death-1:
 			*l.err = l.Outlived()
+		case known[l.entry.ID]:
+			*l.err = errNotSettledIn(l.entry.ID, group, to)
 		default:
-			left = append(left, l)
+			ending = append(ending, l)
 		}
 	}
-	return left, living
+	d.endLetters(ctx, t, ending)
+	return rest
 }
 
-// withoutKnown leaves out letters that are to go to another group which has not settled their message.
-func (d *letterBox) withoutKnown(ctx context.Context, t *registry.TopicState, to string, all []letter) (left []letter) {
-	if to == "" || len(all) == 0 {
-		return all
-	}
-	ids := map[string]bool{}
-	targets := make([]driver.Target, len(all))
-	for i, l := range all {
-		ids[l.entry.ID] = true
-		targets[i] = driver.Target{Topic: t.Name, Group: to, ID: l.entry.ID}
-	}
-	known, err := d.knownIn(ctx, t, to, ids)
-	var dead []driver.Entry
-	if err == nil {
-		dead, err = d.findLetters(ctx, t, to, targets)
-	}
-	for i, l := range all {
-		switch {
-		case err != nil:
-			*l.err = err
-		case known[l.entry.ID] || dead[i].Dead != nil:
-			*l.err = errNotSettledIn(l.entry.ID, l.Group, to)
-		default:
-			left = append(left, l)
-		}
-	}
-	return left
-}
-
-// knownIn returns which of some ids are unsettled in a group.
+// knownIn returns which of some messages are unsettled or dead in a group.
 func (d *letterBox) knownIn(ctx context.Context, t *registry.TopicState, group string,
-	ids map[string]bool) (map[string]bool, error) {
+	entries []driver.Entry) (map[string]bool, error) {
+	known := map[string]bool{}
+	targets := make([]driver.Target, len(entries))
+	for i, e := range entries {
+		known[e.ID] = false
+		targets[i] = driver.Target{Topic: t.Name, Group: group, ID: e.ID}
+	}
 	vs, err := d.groups.Look(ctx, t, group)
 	if err != nil {
 		return nil, err
 	}
 	defer vs.Close()
-	known := map[string]bool{}
-	for _, f := range vs.Entries(func(it *consumer.Item) bool { return ids[it.Msg.ID] }) {
+	found := vs.Entries(func(it *consumer.Item) bool { _, asked := known[it.Msg.ID]; return asked })
+	for _, f := range found {
 		known[f.ID] = true
 	}
-	return known, nil
+	dead, err := d.findLetters(ctx, t, group, targets)
+	for _, e := range dead {
+		if e.Dead != nil {
+			known[e.ID] = true
+		}
+	}
+	return known, err
 }
 
 // endLetters ends letters, and stores what becomes of those that are moved.
 func (d *letterBox) endLetters(ctx context.Context, t *registry.TopicState, all []letter) {
 	x, err := d.registry.DeadLetters(ctx, t)
 	var xs []*compacted.Contender
-	var of []*letter
-	for i := range all {
-		l := &all[i]
-		if err != nil {
-			*l.err = err
+	var of []letter
+	for _, l := range all {
+		if *l.err = err; err != nil {
 			continue
 		}
 		if l.move != nil {
 			l.made = d.replayed(t, l.move, l.entry)
 		}
-		c, err := endOfLetter(x, t, l.entry, l.made)
-		if err != nil {
-			*l.err = err
-			continue
+		var c *compacted.Contender
+		if c, *l.err = endOfLetter(x, t, l.entry, l.made); c != nil {
+			xs, of = append(xs, c), append(of, l)
 		}
-		xs, of = append(xs, c), append(of, l)
 	}
 	if len(xs) == 0 {
 		return
@@ -198,22 +170,20 @@ func endOfLetter(x *compacted.Index, t *registry.TopicState, e driver.Entry, mad
 	if at.Suffix != compacted.SuffixOf(record.DeadKey(e.Group, e.ID, e.Dead.Rounds), name) {
 		return nil, driver.Target{Topic: t.Name, ID: e.ID, Group: e.Group}.Outlived()
 	}
-	return &compacted.Contender{Partition: int32(at.Partition), Key: name, Row: at.Offset,
-		Change: func(context.Context) (records, ends []*kgo.Record, err error) {
-			if made != nil {
-				records = []*kgo.Record{made}
-			}
-			for round := e.Dead.Rounds; round >= 0; round-- { // the older ones are what a crash may have left
-				ends = append(ends, record.Tombstone(x.Topic, int32(at.Partition), record.DeadKey(e.Group, e.ID, round)))
-			}
-			return records, ends, nil
-		}}, nil
+	c := &compacted.Contender{Partition: int32(at.Partition), Key: name, Row: at.Offset}
+	if made != nil {
+		c.Made = []*kgo.Record{made}
+	}
+	for round := e.Dead.Rounds; round >= 0; round-- { // the older ones are what a crash may have left
+		c.Ends = append(c.Ends, record.Tombstone(x.Topic, c.Partition, record.DeadKey(e.Group, e.ID, round)))
+	}
+	return c, nil
 }
 
 // replayed is a dead letter as its group finds it again, or another one.
 func (d *letterBox) replayed(t *registry.TopicState, m *driver.Move, e driver.Entry) *kgo.Record {
 	return d.groups.Inserted(t, cmp.Or(m.To, e.Group), consumer.Edited(e.Message, m.Edit),
 		fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), record.State{
-			After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref,
+			After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref, History: envelope.AppendHistory(nil, e.History...),
 			Spared: !e.Message.PublishedAt.Add(e.TTL).After(time.Now())})
 }

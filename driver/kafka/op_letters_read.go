@@ -2,7 +2,7 @@ package kafka
 
 import (
 	"context"
-	"strings"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -29,58 +29,43 @@ func (d *letterBox) findLetters(ctx context.Context, t *registry.TopicState, gro
 	targets []driver.Target) ([]driver.Entry, error) {
 	out := make([]driver.Entry, len(targets))
 	x, err := d.registry.DeadLetters(ctx, t)
+	if err == nil {
+		err = x.SyncAnswered(ctx)
+	}
 	if err != nil || x.Count(group) == 0 {
 		return out, err
 	}
 	var rows []compacted.Row
-	byRef := map[driver.Ref]driver.Entry{}
-	byID := map[string]driver.Entry{}
+	byRef := map[driver.Ref]bool{}
 	for _, target := range targets {
 		if target.ID == "" {
-			byRef[target.Ref] = driver.Entry{}
+			byRef[target.Ref] = true
 		} else if at, ok := x.Find(record.DeadName(group, target.ID)); ok {
 			rows = append(rows, at)
 		} else if err := x.Whole(); err != nil {
 			return nil, err
 		}
 	}
-	if len(byRef) > 0 {
-		if err := d.eachDead(ctx, t, group, func(r *kgo.Record) {
-			if e, ok := record.DeadEntry(t.Name, r); ok && x.Current(r) {
-				if _, wanted := byRef[e.Ref]; wanted {
-					byRef[e.Ref] = e
-				}
-			}
-		}); err != nil {
-			return nil, err
-		}
-	}
 	es, err := x.Read(ctx, rows, registry.ReadDead(t))
+	if err == nil && len(byRef) > 0 {
+		err = d.registry.EachDead(ctx, t, group, func(e driver.Entry) {
+			if byRef[e.Ref] {
+				es = append(es, e)
+			}
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range es {
-		byID[e.ID] = e
-	}
 	for i, target := range targets {
-		e := byID[target.ID]
-		if target.ID == "" {
-			e = byRef[target.Ref]
-		}
-		if e.Dead != nil && record.Named(target, e.Ref, e.ID) {
-			out[i] = e
+		at := slices.IndexFunc(es, func(e driver.Entry) bool {
+			return record.Named(target, e.Ref, e.ID) && (target.ID == "" || target.ID == e.ID)
+		})
+		if at >= 0 {
+			out[i] = es[at]
 		}
 	}
 	return out, nil
-}
-
-// eachDead reads the dead letters of a group one after the other, those included that were replaced.
-func (d *letterBox) eachDead(ctx context.Context, t *registry.TopicState, group string, use func(*kgo.Record)) error {
-	return d.cluster.ReadAll(ctx, d.cluster.DeadTopic(t.Name), func(r *kgo.Record) {
-		if r.Value != nil && strings.HasPrefix(string(r.Key), record.DeadName(group, "")) {
-			use(r)
-		}
-	})
 }
 
 // endAllDead deletes the dead letters of a group.
@@ -89,13 +74,12 @@ func (d *letterBox) endAllDead(ctx context.Context, t *registry.TopicState, grou
 	if err != nil || x.Count(group) == 0 {
 		return err
 	}
-	return x.EndEach(ctx, func(use func(*kgo.Record)) error { return d.eachDead(ctx, t, group, use) })
+	return x.EndEach(ctx, record.DeadName(group, ""))
 }
 
-// changeInvalid stores what change makes of a broken record, for one of those who want to end it at the same time, and
-// deletes it.
-func (d *Driver) changeInvalid(ctx context.Context, t *registry.TopicState, ref driver.Ref,
-	change compacted.Replacement) error {
+// endInvalid stores what is made of a broken record, for one of those who want to end it at the same time, and deletes
+// it.
+func (d *Driver) endInvalid(ctx context.Context, t *registry.TopicState, ref driver.Ref, made ...*kgo.Record) error {
 	x, err := d.registry.InvalidRows(ctx, t)
 	if err != nil {
 		return err
@@ -104,9 +88,7 @@ func (d *Driver) changeInvalid(ctx context.Context, t *registry.TopicState, ref 
 	if !ok {
 		return cluster.ErrNoMessage(driver.Target{Topic: t.Name, Ref: ref})
 	}
-	return x.Contend(ctx, int32(at.Partition), ref.String(), at.Offset,
-		func(ctx context.Context) (made, ends []*kgo.Record, err error) {
-			made, err = change(ctx)
-			return made, []*kgo.Record{record.Tombstone(x.Topic, int32(at.Partition), ref.String())}, err
-		})
+	end := record.Tombstone(x.Topic, int32(at.Partition), ref.String())
+	return x.Contend(ctx, compacted.Contender{Partition: end.Partition, Key: ref.String(), Row: at.Offset, Made: made,
+		Ends: []*kgo.Record{end}})
 }

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -38,17 +37,12 @@ func (d *Driver) Partitions(ctx context.Context, topic string) ([]driver.Partiti
 		}
 	}
 	for _, g := range d.registry.GroupsOf(topic) {
-		tallies, err := d.groups.Tallies(ctx, t, g)
-		if err != nil {
-			return nil, err
-		}
-		owners, err := d.groups.Owners(ctx, t, g)
+		tallies, owners, err := d.groups.Shares(ctx, t, g)
 		if err != nil {
 			return nil, err
 		}
 		for i := range all {
-			id := int32(i)
-			x := tallies[id]
+			id, x := int32(i), tallies[int32(i)]
 			all[i].Groups = append(all[i].Groups, driver.PartitionGroup{Group: g, Owner: owners[id],
 				Lag: max(0, ends[id]-x.Next), Pending: int64(x.Ready + x.Inflight + x.Waiting)})
 		}
@@ -76,18 +70,11 @@ func (d *Driver) Pending(ctx context.Context, q driver.PendingQuery) (driver.Pen
 		return page, err
 	}
 	defer vs.Close()
-	all := vs.Pending(time.Now())
-	slices.SortFunc(all, func(a, b consumer.Pending) int { return cmp.Compare(a.At, b.At) })
-	for i, x := range all {
-		if x.At <= q.Cursor {
-			continue
-		}
+	found, next := behind(q.Cursor, vs.Pending(time.Now()), q.Limit, func(x consumer.Pending) string { return x.At })
+	for _, x := range found {
 		page.Entries = append(page.Entries, x.PendingEntry)
-		if len(page.Entries) == q.Limit && i+1 < len(all) {
-			page.Next = q.Continue(d.caps, x.At)
-			break
-		}
 	}
+	page.Next = q.Continue(d.caps, next)
 	return page, nil
 }
 
@@ -108,7 +95,7 @@ func (d *Driver) Range(ctx context.Context, q driver.RangeQuery) (driver.RangePa
 	}
 	for from < to && page.Next.IsZero() {
 		until := min(to, from+int64(q.Limit+1-len(page.Entries))) // with the one that begins the next page
-		if err := d.cluster.ReadRange(ctx, d.cluster.MainTopic(t.Name), q.Partition, from, until, func(r *kgo.Record) {
+		if err := d.cluster.ReadRange(ctx, t.Main, q.Partition, from, until, func(r *kgo.Record) {
 			switch {
 			case r.Attrs.IsControl() || record.IsLate(r):
 			case len(page.Entries) == q.Limit:

@@ -45,17 +45,16 @@ func (d *Driver) EnsureTopic(ctx context.Context, topic string, c driver.TopicCo
 	if err != nil {
 		return err
 	}
-	want := c
+	row, want := d.registry.RowOf(t), c
 	if want.Partitions == 0 {
-		want.Partitions = d.registry.RowOf(t).Config.Partitions
+		want.Partitions = row.Config.Partitions
 	}
-	if d.registry.RowOf(t).Implicit && (c.Partitions == 0 || c.Partitions == t.Partitions) {
-		row := registry.TopicRow{Config: c, Paused: d.registry.RowOf(t).Paused}
-		return d.registry.Put(ctx, registry.TopicKey(topic), row)
-	}
-	if d.registry.RowOf(t).Config != want {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q exists with %+v, not %+v", topic,
-			d.registry.RowOf(t).Config, want), "use AlterTopic to change it", nil)
+	switch {
+	case row.Implicit && (c.Partitions == 0 || c.Partitions == t.Partitions):
+		return d.registry.Put(ctx, registry.TopicKey(topic), registry.TopicRow{Config: c, Paused: row.Paused})
+	case row.Config != want:
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q exists with %+v, not %+v", topic, row.Config, want),
+			"use AlterTopic to change it", nil)
 	}
 	return nil
 }
@@ -84,9 +83,9 @@ func (d *Driver) AlterTopic(ctx context.Context, topic string, c driver.TopicCon
 		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("topic %q has %d partitions, and keeps them", topic,
 			t.Partitions), "make a new topic: the order of keys depends on it", nil)
 	}
-	c.Partitions = d.registry.RowOf(t).Config.Partitions
-	row := registry.TopicRow{Config: c, Paused: d.registry.RowOf(t).Paused}
-	return d.registry.Put(ctx, registry.TopicKey(topic), row)
+	row := d.registry.RowOf(t)
+	c.Partitions = row.Config.Partitions
+	return d.registry.Put(ctx, registry.TopicKey(topic), registry.TopicRow{Config: c, Paused: row.Paused})
 }
 
 // DeleteTopic removes a topic with everything that belongs to it.

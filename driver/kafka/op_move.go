@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
 	"github.com/ferrymq/ferry/driver/kafka/internal/delay"
 	"github.com/ferrymq/ferry/driver/kafka/internal/publisher"
@@ -30,18 +27,6 @@ func (d *Driver) Move(ctx context.Context, ms []driver.Move) []error {
 	return errs
 }
 
-// mayMoveTo refuses another group that has not settled the message.
-func (d changer) mayMoveTo(ctx context.Context, t *registry.TopicState, m *driver.Move, es []driver.Entry) error {
-	if _, err := d.registry.Group(t.Name, m.To); err != nil {
-		return err
-	}
-	there, err := d.getIn(ctx, t, m.To, driver.Target{Topic: t.Name, ID: es[0].ID})
-	if err == nil && (len(there) > 0 || es[0].State != driver.StateDead) {
-		err = errNotSettledIn(es[0].ID, m.Group, m.To)
-	}
-	return err
-}
-
 func errNotSettledIn(id, group, to string) error {
 	return driver.NewError(driver.ErrConflict,
 		fmt.Sprintf("message %q is not dead in group %q, or not settled in group %q", id, group, to),
@@ -51,14 +36,14 @@ func errNotSettledIn(id, group, to string) error {
 // moveDelayed makes what is delayed or held due at another time; its old copies are void.
 func (d changer) moveDelayed(ctx context.Context, t *registry.TopicState, m *driver.Move, x *delay.Delayed) error {
 	if m.After <= 0 {
-		return d.delays.Change(ctx, x, delay.EveryStamp, compacted.Into(d.registry.DueNow(t, consumer.Edited(x.M, m.Edit))))
+		return d.delays.Change(ctx, x, delay.EveryStamp, d.registry.DueNow(t, consumer.Edited(x.M, m.Edit)))
 	}
 	s := record.State{After: m.After, Cause: driver.CauseReplay, Ref: x.Ref, Stamp: x.S.Stamp + 1}
 	w, err := d.delays.Start(ctx)
 	if err != nil {
 		return err
 	}
-	return d.delays.Change(ctx, x, s.Stamp, compacted.Into(w.TierRecord(consumer.Edited(x.M, m.Edit), s, m.After)))
+	return d.delays.Change(ctx, x, s.Stamp, w.TierRecord(consumer.Edited(x.M, m.Edit), s, m.After))
 }
 
 // moveWaiting makes an item that waits for a retry, or is parked, due at another time.
@@ -85,13 +70,10 @@ func (d changer) mend(ctx context.Context, t *registry.TopicState, m *driver.Mov
 	if c.ID == "" {
 		c.ID = "mended-" + e.Ref.String()
 	}
-	var made *publisher.Call
-	err := d.changeInvalid(ctx, t, e.Ref, func(ctx context.Context) (_ []*kgo.Record, err error) {
-		made, _, err = d.publisher.PrepareAll(ctx, []*driver.Message{c}, driver.PublishOptions{}, publisher.AnyNumber)
-		return made.Records(), err
-	})
-	if made != nil {
-		made.Resolve(d.publisher.Dedup, err == nil) // also when nobody knows: stored twice is better than never
+	made, _, err := d.publisher.PrepareAll(ctx, []*driver.Message{c}, driver.PublishOptions{}, publisher.AnyNumber)
+	if err == nil {
+		err = d.endInvalid(ctx, t, e.Ref, made.Records()...)
 	}
+	made.Resolve(d.publisher.Dedup, err == nil) // also when nobody knows: stored twice is better than never
 	return err
 }

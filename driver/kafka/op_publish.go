@@ -20,9 +20,3 @@ func (d *Driver) Send(ctx context.Context, msgs []*driver.Message, o driver.Publ
 	error) {
 	return d.publisher.Dispatch(ctx, context.WithoutCancel(ctx), msgs, o, publisher.Bounds, false)
 }
-
-// countMessages estimates how many messages a topic holds, and how many bytes.
-func (d *Driver) countMessages(ctx context.Context, topic string) (messages, bytes int64, err error) {
-	st, err := d.Stats(ctx, topic)
-	return st.Messages, st.Bytes, err
-}

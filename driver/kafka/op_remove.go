@@ -5,7 +5,6 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
-	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
 // Purge removes what is ready, waiting or delayed as of its start.
@@ -24,7 +23,7 @@ func (d *Driver) Purge(ctx context.Context, topic, group string) (int, error) {
 			return 0, err
 		}
 	}
-	ends, err := d.registry.Position(ctx, t, registry.EndPosition)
+	ends, err := d.cluster.AnsweredEnds(ctx, t.Main)
 	if err != nil {
 		return n, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/consumer"
@@ -28,16 +30,16 @@ func (d *Driver) Reset(ctx context.Context, topic, group string, o driver.ResetO
 	if err != nil {
 		return report, err
 	}
-	ends, err := d.registry.Position(ctx, t, registry.EndPosition)
+	ends, err := d.cluster.CommittedEnds(ctx, t.Main)
 	if err != nil {
 		return report, err
 	}
-	meta, err := d.groups.Compare(ctx, t, group, to, ends, &report)
+	meta, rs, err := d.groups.Compare(ctx, t, group, to, ends, &report)
 	if err != nil || o.DryRun {
 		return report, err
 	}
 	err = d.groups.WhileAway(ctx, t, group, func() error {
-		if err := d.setPosition(ctx, t, group, to, meta, o.Force); err != nil {
+		if err := d.setPosition(ctx, t, group, to, meta, rs, o.Force); err != nil {
 			return err
 		}
 		return d.groups.SkipLogged(ctx, t, group, to)
@@ -63,10 +65,13 @@ func (d *Driver) skipAgain(ctx context.Context, t *registry.TopicState, group st
 }
 
 // setPosition commits other offsets while nobody consumes. By force consumers are made to leave; they learn of it a
-// moment later, and join again.
+// moment later, and join again. Records go to the retry log each time: who owned it meanwhile may have ended them.
 func (d *Driver) setPosition(ctx context.Context, t *registry.TopicState, group string, to map[int32]int64,
-	meta map[int32]string, force bool) error {
+	meta map[int32]string, rs []*kgo.Record, force bool) error {
 	for tries := 1; ; tries++ {
+		if err := d.cluster.Produce(ctx, rs...); err != nil {
+			return err
+		}
 		err := d.registry.CommitIdle(ctx, t, group, to, meta) // it is refused while others consume
 		if err == nil || !force || tries > resetTries {
 			return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 
 	"github.com/ferrymq/ferry"
@@ -70,20 +71,16 @@ const (
 
 // settings are the options with defaults.
 func (o Options) settings() cluster.Settings {
-	return cluster.Settings{Brokers: o.Brokers, Namespace: o.Namespace,
-		Partitions:         positive(o.Partitions, DefaultPartitions),
-		InternalPartitions: positive(o.InternalPartitions, DefaultInternalPartitions), Replicas: o.Replicas,
-		MaxBody:  positive(o.MaxBody, DefaultMaxBody),
-		ClientID: cmp.Or(o.ClientID, "ferry"), TLS: o.TLS, SASL: o.SASL, Rack: o.Rack, Dial: o.Dial,
-		Session: positive(o.Session, DefaultSession), Transactions: o.Transactions, RejectForeign: o.RejectForeign}
-}
-
-// positive is a number, or what it defaults to.
-func positive[N int | time.Duration](n, otherwise N) N {
-	if n > 0 {
-		return n
+	connect := []kgo.Opt{kgo.ClientID(cmp.Or(o.ClientID, "ferry")), kgo.DialTLSConfig(o.TLS), kgo.Dialer(o.Dial),
+		kgo.Rack(o.Rack)}
+	if o.SASL != nil {
+		connect = append(connect, kgo.SASL(o.SASL))
 	}
-	return otherwise
+	return cluster.Settings{Brokers: o.Brokers, Namespace: o.Namespace, Connect: connect,
+		Partitions:         cmp.Or(max(0, o.Partitions), DefaultPartitions),
+		InternalPartitions: cmp.Or(max(0, o.InternalPartitions), DefaultInternalPartitions), Replicas: o.Replicas,
+		MaxBody: cmp.Or(max(0, o.MaxBody), DefaultMaxBody), Session: cmp.Or(max(0, o.Session), DefaultSession),
+		Transactions: o.Transactions, RejectForeign: o.RejectForeign}
 }
 
 // check says what is wrong with options before anything is sent.

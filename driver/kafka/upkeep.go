@@ -22,16 +22,15 @@ type housekeeper struct{ *Driver }
 
 // keepHouse cleans up behind the groups of this process, and keeps the offsets of groups alive that nobody consumes.
 func (d housekeeper) keepHouse(ctx context.Context) {
-	revived := time.Now()
-	cluster.Every(ctx, trimEvery, func() {
+	for revived := time.Now(); cluster.Pause(ctx, trimEvery) == nil; {
 		pass, cancel := context.WithTimeout(ctx, trimEvery)
-		defer cancel()
 		_ = d.trimAll(pass) // only room: tried again with the next tick
 		if time.Since(revived) > aliveEvery {
 			revived = time.Now()
 			_ = d.keepAlive(pass)
 		}
-	})
+		cancel()
+	}
 }
 
 // trimAll trims the topics that this process consumes: others trim theirs.
@@ -54,7 +53,7 @@ func (d housekeeper) trim(ctx context.Context, t *registry.TopicState) error {
 	if len(groups) == 0 {
 		return nil
 	}
-	low, err := d.registry.Position(ctx, t, registry.EndPosition)
+	low, err := d.cluster.CommittedEnds(ctx, t.Main)
 	if err != nil {
 		return err
 	}
@@ -64,14 +63,10 @@ func (d housekeeper) trim(ctx context.Context, t *registry.TopicState) error {
 			return err
 		}
 		for id := range low {
-			if o, ok := at[id]; !ok || o.At < 0 {
-				low[id] = 0 // it is not known how far the group is
-			} else {
-				low[id] = min(low[id], o.At)
-			}
+			low[id] = max(0, min(low[id], at[id].At)) // 0 where it is not known how far the group is
 		}
 	}
-	return d.cluster.DeleteBefore(ctx, d.cluster.MainTopic(t.Name),
+	return d.cluster.DeleteBefore(ctx, t.Main,
 		d.history.before(t.Name, time.Now(), d.registry.RowOf(t).Config.Keep, low))
 }
 
@@ -133,9 +128,9 @@ func (d housekeeper) revive(ctx context.Context, t *registry.TopicState, group s
 			offsets.Add(o)
 		}
 	}
-	if err := d.registry.CommitAsNobody(ctx, t, group, offsets); err != nil &&
-		!cluster.IsKafka(err, kerr.UnknownMemberID) {
-		return err // otherwise somebody consumes again
+	err = d.registry.CommitAsNobody(ctx, t, group, offsets)
+	if cluster.IsKafka(err, kerr.UnknownMemberID) { // somebody consumes again
+		return nil
 	}
-	return nil
+	return err
 }

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
 	"sync"
 	"time"
 
@@ -16,13 +15,12 @@ import (
 // acknowledgement comes, so that the brokers' time is at least the record's time plus what has passed since. It may be
 // behind by a round trip, and is never ahead: nothing is early.
 type brokerClock struct {
-	mu     sync.Mutex
-	at     time.Time // of a record
-	since  time.Time // local, monotonic: when it was acknowledged, or fetched
-	late   time.Time // of a record
-	sent   time.Time // local: when it was sent, so that it is no later at the brokers than late and what has passed since
-	probes map[string]chan time.Time
-	used   bool // somebody keeps it right
+	mu    sync.Mutex
+	at    time.Time // of a record
+	since time.Time // local, monotonic: when it was acknowledged, or fetched
+	late  time.Time // of a record
+	sent  time.Time // local: when it was sent, so that it is no later at the brokers than late and what has passed since
+	kept  sync.Once // right, from then on
 }
 
 // Rows of the meta topic that are neither topic nor group.
@@ -79,58 +77,37 @@ func (d *Cluster) StartClock(ctx context.Context) error {
 	if err := d.Probe(ctx); err != nil {
 		return err
 	}
-	d.Clock.mu.Lock()
-	used := d.Clock.used
-	d.Clock.used = true
-	d.Clock.mu.Unlock()
-	if used {
-		return nil
-	}
-	if !d.Task(func() {
-		tick := time.NewTicker(probeEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-d.Done:
-				return
-			case <-tick.C:
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), d.Settings.Session)
-			_ = d.Probe(ctx) // the old one is still right, but for drift
-			cancel()
-		}
-	}) {
+	open := true
+	d.Clock.kept.Do(func() { open = d.Task(d.keepClock) })
+	if !open {
 		return refusal.Closed()
 	}
 	return nil
 }
 
+func (d *Cluster) keepClock() {
+	for Pause(d.life, probeEvery) == nil {
+		ctx, cancel := context.WithTimeout(d.life, d.Settings.Session)
+		_ = d.Probe(ctx) // the old one is still right, but for drift
+		cancel()
+	}
+}
+
 // Probe stores a record and reads when the brokers say it was.
 func (d *Cluster) Probe(ctx context.Context) error {
-	nonce, seen := rand.Text(), make(chan time.Time, 1)
-	d.Clock.mu.Lock()
-	d.Clock.probes[nonce] = seen
-	d.Clock.mu.Unlock()
-	defer func() {
-		d.Clock.mu.Lock()
-		delete(d.Clock.probes, nonce)
-		d.Clock.mu.Unlock()
-	}()
+	r := &kgo.Record{Topic: d.MetaTopic(), Key: []byte(clockKey), Value: []byte{}}
 	sent := time.Now()
-	if err := d.Produce(ctx, &kgo.Record{Topic: d.MetaTopic(), Key: []byte(clockKey), Value: []byte(nonce)}); err != nil {
+	if err := d.Produce(ctx, r); err != nil {
 		return err
 	}
 	acked := time.Now()
-	select {
-	case at := <-seen:
-		d.Clock.Take(at, sent, acked)
-		return nil
-	case <-ctx.Done():
+	stored, err := d.ReadOne(ctx, r.Topic, r.Partition, r.Offset)
+	if err != nil || stored == nil {
 		return driver.NewError(driver.ErrNotApplied, "the time of the brokers cannot be read",
-			"see whether the brokers can be reached", ctx.Err())
-	case <-d.Done:
-		return refusal.Closed()
+			"see whether the brokers can be reached", err)
 	}
+	d.Clock.Take(stored.Timestamp, sent, acked)
+	return nil
 }
 
 // Take believes a probe that says more than those before, or when they are old.
@@ -152,21 +129,5 @@ func (c *brokerClock) Fetched(at, now time.Time) {
 	defer c.mu.Unlock()
 	if !c.since.IsZero() && at.After(c.at.Add(now.Sub(c.since))) {
 		c.at, c.since = at, now
-	}
-}
-
-// MetaSeen is told of each record of the meta topic.
-func (d *Cluster) MetaSeen(r *kgo.Record) {
-	if string(r.Key) != clockKey {
-		return
-	}
-	d.Clock.mu.Lock()
-	seen := d.Clock.probes[string(r.Value)]
-	d.Clock.mu.Unlock()
-	if seen != nil {
-		select {
-		case seen <- r.Timestamp:
-		default:
-		}
 	}
 }

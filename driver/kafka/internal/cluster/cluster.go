@@ -3,9 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
-	"net"
-	"strconv"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
-	"github.com/twmb/franz-go/pkg/sasl"
 
 	"github.com/ferrymq/ferry/driver"
 )
@@ -26,11 +23,7 @@ type Settings struct {
 	InternalPartitions int
 	Replicas           int
 	MaxBody            int
-	ClientID           string
-	TLS                *tls.Config
-	SASL               sasl.Mechanism
-	Rack               string
-	Dial               func(ctx context.Context, network, address string) (net.Conn, error)
+	Connect            []kgo.Opt // how every client connects, and what it is called
 	Session            time.Duration
 	Transactions       bool
 	RejectForeign      bool
@@ -53,18 +46,18 @@ type Cluster struct {
 	Clock        brokerClock
 
 	mu      sync.Mutex
-	closed  bool
 	joining map[string]chan struct{} // what one caller does at a time; see single
 
-	Done  chan struct{} // closed by shut
+	life  context.Context
+	end   context.CancelFunc // of life
 	Tasks sync.WaitGroup
 }
 
 // New makes the client. It connects with the first request.
 func New(o Settings, sessionGiven bool) (*Cluster, error) {
 	d := &Cluster{names: names(o.Namespace), Settings: o, sessionGiven: sessionGiven, unpack: kgo.DefaultDecompressor(),
-		joining: map[string]chan struct{}{},
-		Done:    make(chan struct{}), Clock: brokerClock{probes: map[string]chan time.Time{}}}
+		joining: map[string]chan struct{}{}}
+	d.life, d.end = context.WithCancel(context.Background())
 	d.Atomic = &Transactor{d: d, ID: o.Namespace + "publish:" + rand.Text()}
 	var err error
 	if d.Client, err = d.NewClient(d.producerOptions()...); err != nil {
@@ -78,7 +71,13 @@ func New(o Settings, sessionGiven bool) (*Cluster, error) {
 func (d *Cluster) producerOptions() []kgo.Opt {
 	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
 		kgo.WithCompressor(newCompressor()),
-		kgo.ProducerBatchMaxBytes(int32(d.Settings.MaxBody) + 100<<10), kgo.RecordDeliveryTimeout(StorePatience)}
+		kgo.ProducerBatchMaxBytesFn(d.batchLimit), kgo.RecordDeliveryTimeout(StorePatience)}
+}
+
+// batchLimit is the most that one batch to a topic has, and so one record. Beside a topic messages lie with all that
+// their handlers said, which may be more than the message.
+func (d *Cluster) batchLimit(topic string) int32 {
+	return int32(LeastLimit(d.Settings.MaxBody, d.besides(topic)))
 }
 
 // NewClient makes a client with some more options than every one has. It connects with the first request.
@@ -103,23 +102,11 @@ func (d *Cluster) ClientOptions(more ...kgo.Opt) []kgo.Opt {
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(int16(kmsg.OffsetCommit), 9)    // later ones name topics by id
 	versions.SetMaxKeyVersion(int16(kmsg.TxnOffsetCommit), 4) // later ones need the second protocol of transactions
-	opts := []kgo.Opt{kgo.SeedBrokers(d.Settings.Brokers...), kgo.ClientID(d.Settings.ClientID), kgo.MaxVersions(versions),
+	opts := []kgo.Opt{kgo.SeedBrokers(d.Settings.Brokers...), kgo.MaxVersions(versions),
 		kgo.MetadataMinAge(100 * time.Millisecond),
 		// markers are kept, so that it shows how far a fetch came
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords()}
-	if d.Settings.TLS != nil {
-		opts = append(opts, kgo.DialTLSConfig(d.Settings.TLS))
-	}
-	if d.Settings.Dial != nil {
-		opts = append(opts, kgo.Dialer(d.Settings.Dial))
-	}
-	if d.Settings.SASL != nil {
-		opts = append(opts, kgo.SASL(d.Settings.SASL))
-	}
-	if d.Settings.Rack != "" {
-		opts = append(opts, kgo.Rack(d.Settings.Rack))
-	}
-	return append(opts, more...)
+	return slices.Concat(opts, d.Settings.Connect, more)
 }
 
 // LookAround lets a client see which brokers there are: what it has asked of one that is not among them it gives up. It
@@ -132,53 +119,26 @@ func LookAround(ctx context.Context, cl *kgo.Client) {
 	_, _ = req.RequestWith(ctx, cl)
 }
 
+// Done is closed when the driver is.
+func (d *Cluster) Done() <-chan struct{} { return d.life.Done() }
+
 // IsClosed reports whether the driver is closed.
-func (d *Cluster) IsClosed() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.closed
-}
+func (d *Cluster) IsClosed() bool { return d.life.Err() != nil }
 
 // Shut notes that the driver is closed. It reports false when it was before.
 func (d *Cluster) Shut() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
-		return false
-	}
-	d.closed = true
-	close(d.Done)
-	return true
-}
-
-// TopicSpec is a Kafka topic that must exist.
-type TopicSpec struct {
-	Name       string
-	Partitions int
-	Configs    map[string]*string
-}
-
-// Text is a value of a setting, which may be absent.
-func Text(s string) *string { return &s }
-
-// CompactedSettings are the settings of a topic that keeps the newest record of each key.
-func CompactedSettings() map[string]*string {
-	return map[string]*string{"cleanup.policy": Text("compact,delete"), "retention.ms": Text("-1"),
-		"retention.bytes": Text("-1"), "message.timestamp.type": Text("LogAppendTime"),
-		"segment.ms": Text("3600000"), "min.cleanable.dirty.ratio": Text("0.1"), "max.message.bytes": Text("8388608")}
-}
-
-// LogSettings are the settings of a topic with messages, or other records, of a size: nothing ends by itself.
-func LogSettings(maxBody int) map[string]*string {
-	return map[string]*string{"cleanup.policy": Text("delete"), "retention.ms": Text("-1"), "retention.bytes": Text("-1"),
-		"message.timestamp.type": Text("LogAppendTime"), "max.message.bytes": Text(strconv.Itoa(maxBody + 200<<10))}
+	first := !d.IsClosed()
+	d.end()
+	return first
 }
 
 // Task runs something that Close waits for. It reports false when the driver is closed.
 func (d *Cluster) Task(do func()) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
+	if d.IsClosed() {
 		return false
 	}
 	d.Tasks.Go(do)

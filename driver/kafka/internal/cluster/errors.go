@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,18 +16,6 @@ import (
 // ErrLost is for a delivery that is no longer held.
 func ErrLost(why string) error {
 	return driver.NewError(driver.ErrLeaseLost, why, "drop the result: the message is or was with another delivery", nil)
-}
-
-// ErrNoTopic is for a topic that does not exist.
-func ErrNoTopic(topic string) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("topic %q does not exist", topic),
-		"publish to it, or create it", nil)
-}
-
-// ErrNoGroup is for a group that does not exist.
-func ErrNoGroup(topic, group string) error {
-	return driver.NewError(driver.ErrNotFound, fmt.Sprintf("group %q of topic %q does not exist", group, topic),
-		"subscribe to it, or create it", nil)
 }
 
 // ErrNoMessage is for a message that is not found.
@@ -56,6 +45,50 @@ func Unsure(what string, err error) error {
 		err)
 }
 
+// NotApplied says that nothing was changed, whatever became of a part of it. An error that says so already, or why it
+// is refused, stays.
+func NotApplied(err error, text, hint string) error {
+	var known *driver.Error
+	if errors.As(err, &known) {
+		if !errors.Is(err, driver.ErrUnknown) {
+			return err
+		}
+		err = cmp.Or(known.Cause, err)
+	}
+	return driver.NewError(driver.ErrNotApplied, text, hint, part{err})
+}
+
+// Unknown says that something may or may not have been changed, whatever is known of a part of it.
+func Unknown(err error, text, hint string) error {
+	return driver.NewError(driver.ErrUnknown, text, hint, part{err})
+}
+
+// Joined is the error of several steps: unknown, if that is what one of them is.
+func Joined(errs ...error) error {
+	err := errors.Join(errs...)
+	if errors.Is(err, driver.ErrUnknown) && errors.Is(err, driver.ErrNotApplied) {
+		return Unknown(err, "some of it may or may not be stored", "check, or repeat it with the same ids")
+	}
+	return err
+}
+
+// part is why a part of something failed. What it says of the outcome does not hold for the whole: a caller who asks
+// for both kinds must not hear yes twice.
+type part struct{ error }
+
+// Is implements what errors.Is asks.
+func (p part) Is(target error) bool {
+	return target != driver.ErrNotApplied && target != driver.ErrUnknown && errors.Is(p.error, target)
+}
+
+// Whole is an answer about several topics or partitions, with the error of the first that has one.
+func Whole[A interface{ Error() error }](answer A, err error) (A, error) {
+	if err == nil {
+		err = answer.Error()
+	}
+	return answer, err
+}
+
 // IsKafka reports whether an error is one of the brokers'.
 func IsKafka(err error, kind *kerr.Error) bool { return errors.Is(err, kind) }
 
@@ -75,13 +108,8 @@ func (d *Cluster) Unreached(what string, err error) error {
 
 // IsForbidden reports whether an ACL is missing: it does not help to try again.
 func IsForbidden(err error) bool {
-	for _, kind := range []*kerr.Error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed,
-		kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) ||
+		errors.Is(err, kerr.ClusterAuthorizationFailed) || errors.Is(err, kerr.TransactionalIDAuthorizationFailed)
 }
 
 // Forbidden is for a request that the ACLs do not allow.

@@ -52,7 +52,7 @@ func (d *Cluster) StoreTogether(ctx context.Context, most time.Duration, records
 	select {
 	case err := <-over:
 		return err
-	case <-d.Done:
+	case <-d.Done():
 		cancel()
 		return <-over
 	case <-ctx.Done():
@@ -90,25 +90,17 @@ func (d *Cluster) findOut(ctx context.Context, r *kgo.Record, cause error) error
 		}
 		var starts map[int32]int64
 		if err == nil {
-			starts, err = d.Offsets(ctx, d.Admin.ListStartOffsets, r.Topic)
+			starts, err = d.Starts(ctx, r.Topic)
 		}
 		if start, ok := starts[r.Partition]; ok && start <= r.Offset { // it is not that it was deleted meanwhile
 			return notWhole(cause)
 		}
 	}
-	return driver.NewError(driver.ErrUnknown, "the messages may or may not be stored, all of them",
-		"check, or repeat it with the same ids", errors.Join(cause, err))
+	return Unknown(errors.Join(cause, err), "the messages may or may not be stored, all of them",
+		"check, or repeat it with the same ids")
 }
 
 // notWhole says that nothing of a transaction is stored, whatever became of one of its records.
 func notWhole(err error) error {
-	var known *driver.Error
-	if errors.As(err, &known) {
-		if !errors.Is(err, driver.ErrUnknown) {
-			return err
-		}
-		err = known.Cause
-	}
-	return driver.NewError(driver.ErrNotApplied, "the messages could not be stored in one transaction",
-		"try again: nothing of it is stored", err)
+	return NotApplied(err, "the messages could not be stored in one transaction", "try again: nothing of it is stored")
 }

@@ -14,7 +14,12 @@ import (
 
 // Membership is how a client of ours is known in its group.
 type Membership struct {
-	guard      sync.Mutex
+	guard sync.Mutex
+	Identity
+}
+
+// Identity is who we are in a group, and in which of its generations.
+type Identity struct {
 	ID         string
 	Generation int32
 }
@@ -28,29 +33,28 @@ func (x *Membership) NoteGeneration(cl *kgo.Client) {
 }
 
 // Known is who we are for the coordinator.
-func (x *Membership) Known() (id string, generation int32) {
+func (x *Membership) Known() Identity {
 	x.guard.Lock()
 	defer x.guard.Unlock()
-	return x.ID, x.Generation
+	return x.Identity
 }
 
-// Identity is who we are in a group, and in which of its generations.
-type Identity struct {
-	ID         string
-	Generation int32
-}
-
-// Heartbeat sends a heartbeat, and returns as whom. The coordinator knows that member if it has nothing against it, or
-// says that a rebalance is going on.
-func (x *Membership) Heartbeat(ctx context.Context, cl *kgo.Client, group string) (as Identity, err error) {
+// Heartbeat asks the coordinator whether it knows us, and returns as whom. It does unless there is an error; it is calm
+// if no rebalance is going on.
+func (x *Membership) Heartbeat(ctx context.Context, d *Cluster, group string) (as Identity, calm bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.Settings.Session)
+	defer cancel()
+	as = x.Known()
 	req := kmsg.NewPtrHeartbeatRequest()
-	req.Group = group
-	req.MemberID, req.Generation = x.Known()
-	resp, err := req.RequestWith(ctx, cl)
+	req.Group, req.MemberID, req.Generation = group, as.ID, as.Generation
+	resp, err := req.RequestWith(ctx, d.Client)
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
-	return Identity{req.MemberID, req.Generation}, err
+	if errors.Is(err, kerr.RebalanceInProgress) {
+		return as, false, nil
+	}
+	return as, err == nil, err
 }
 
 // Expel removes all members from a group.
@@ -77,19 +81,20 @@ func (d *Cluster) Remove(ctx context.Context, group string, ids ...string) error
 	req.Group = group
 	for _, id := range ids {
 		x := kmsg.NewLeaveGroupRequestMember()
-		x.MemberID, x.Reason = id, Text("removed by another process, or before it joins anew")
+		x.MemberID, x.Reason = id, new("removed by another process, or before it joins anew")
 		req.Members = append(req.Members, x)
 	}
 	_, err := req.RequestWith(ctx, d.Client)
 	return d.Unreached("making members of "+group+" leave", err)
 }
 
-// CommitAs is a commit of a group, by who we are in it.
-func (x *Membership) CommitAs(group string) *kmsg.OffsetCommitRequest {
-	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group = group
-	req.MemberID, req.Generation = x.Known()
-	return req
+// CommitAs is a commit of a group, by who we are in it, of partitions of a topic that are still to be added.
+func (x *Membership) CommitAs(group, topic string) (*kmsg.OffsetCommitRequest, *kmsg.OffsetCommitRequestTopic) {
+	as, req, t := x.Known(), kmsg.NewPtrOffsetCommitRequest(), kmsg.NewOffsetCommitRequestTopic()
+	req.Group, req.MemberID, req.Generation = group, as.ID, as.Generation
+	t.Topic = topic
+	req.Topics = append(req.Topics, t)
+	return req, &req.Topics[0]
 }
 
 // CommitOf is the commit of a partition.
@@ -99,10 +104,12 @@ func CommitOf(partition int32, done *offsets.Set, metadata string) kmsg.OffsetCo
 	return c
 }
 
-// AddTxnCommit adds the commit of a partition to those of a transaction.
-func AddTxnCommit(req *kmsg.TxnOffsetCommitRequest, topic string, partition int32, done *offsets.Set, metadata string) {
-	c, t, p := CommitOf(partition, done, metadata), kmsg.NewTxnOffsetCommitRequestTopic(),
-		kmsg.NewTxnOffsetCommitRequestTopicPartition()
+// AddTxnCommit adds the commit of a partition to those of a transaction, by who we were when it was composed.
+func (as Identity) AddTxnCommit(req *kmsg.TxnOffsetCommitRequest, topic string, partition int32, done *offsets.Set,
+	metadata string) {
+	c := CommitOf(partition, done, metadata)
+	t, p := kmsg.NewTxnOffsetCommitRequestTopic(), kmsg.NewTxnOffsetCommitRequestTopicPartition()
+	req.MemberID, req.Generation = as.ID, as.Generation
 	p.Partition, p.Offset, p.LeaderEpoch, p.Metadata = c.Partition, c.Offset, c.LeaderEpoch, c.Metadata
 	t.Topic, t.Partitions = topic, append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)

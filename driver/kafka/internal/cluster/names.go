@@ -42,6 +42,14 @@ func (d names) RetryTopic(topic, group string) string {
 	return d.bounded(fmt.Sprintf("retry.%d.%s.%s", len(topic), topic, group))
 }
 
+// besides reports whether a Kafka topic is one of those that lie beside a topic: its retry logs, dead letters and
+// what is broken.
+func (d names) besides(name string) bool {
+	rest, internal := strings.CutPrefix(name, string(d)+internalPrefix)
+	kind, _, _ := strings.Cut(rest, ".")
+	return internal && (kind == "dead" || kind == "invalid" || kind == "retry")
+}
+
 func (d names) bounded(name string) string {
 	full := string(d) + internalPrefix + name
 	if len(full) <= maxTopicName {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,7 +12,7 @@ import (
 
 // Produce stores records and waits for all; the error is of those that failed.
 func (d *Cluster) Produce(ctx context.Context, rs ...*kgo.Record) error {
-	return errors.Join(d.ProduceEach(ctx, rs)...)
+	return Joined(d.ProduceEach(ctx, rs)...)
 }
 
 // ProduceEach stores records, one error each. It returns when ctx ends; the records are stored or fail all the same.

@@ -57,15 +57,14 @@ func unreachable(err error) error {
 func (d *Cluster) checkSession(ctx context.Context, broker int32) error {
 	shortest, longest := d.BrokerMillis(ctx, broker, "group.min.session.timeout.ms"),
 		d.BrokerMillis(ctx, broker, "group.max.session.timeout.ms")
-	if d.sessionGiven {
-		if d.Settings.Session < shortest || longest > 0 && d.Settings.Session > longest {
-			return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a session of %v is refused by the brokers, which allow %v "+
-				"to %v", d.Settings.Session, shortest, longest),
-				"change it, or group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers", nil)
-		}
-		return nil
+	switch {
+	case !d.sessionGiven:
+		d.Settings.Session = max(d.Settings.Session, shortest)
+	case d.Settings.Session < shortest || longest > 0 && d.Settings.Session > longest:
+		return driver.NewError(driver.ErrInvalid, fmt.Sprintf("a session of %v is refused by the brokers, which allow %v "+
+			"to %v", d.Settings.Session, shortest, longest),
+			"change it, or group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers", nil)
 	}
-	d.Settings.Session = max(d.Settings.Session, shortest)
 	return nil
 }
 

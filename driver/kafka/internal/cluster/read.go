@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -27,7 +28,7 @@ func (d *Cluster) ReadOne(ctx context.Context, topic string, partition int32, of
 // ReadRange calls use with the records of a partition from one offset up to but without another.
 func (d *Cluster) ReadRange(ctx context.Context, topic string, partition int32, from, to int64,
 	use func(*kgo.Record)) error {
-	ends, err := d.Offsets(ctx, d.Admin.ListEndOffsets, topic)
+	ends, err := d.Ends(ctx, topic)
 	if from, to = max(from, 0), min(to, ends[partition]); err != nil || from >= to {
 		return err
 	}
@@ -37,10 +38,7 @@ func (d *Cluster) ReadRange(ctx context.Context, topic string, partition int32, 
 // Offsets asks where the partitions of a topic begin or end, as list says.
 func (d *Cluster) Offsets(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error),
 	topic string) (map[int32]int64, error) {
-	found, err := list(ctx, topic)
-	if err == nil {
-		err = found.Error()
-	}
+	found, err := Whole(list(ctx, topic))
 	if err != nil {
 		return nil, d.Unreached("reading offsets", err)
 	}
@@ -51,20 +49,51 @@ func (d *Cluster) Offsets(ctx context.Context, list func(context.Context, ...str
 	return offsets, nil
 }
 
+// Starts is where the partitions of a topic begin.
+func (d *Cluster) Starts(ctx context.Context, topic string) (map[int32]int64, error) {
+	return d.Offsets(ctx, d.Admin.ListStartOffsets, topic)
+}
+
+// Ends is where the partitions of a topic end, with what is not committed yet.
+func (d *Cluster) Ends(ctx context.Context, topic string) (map[int32]int64, error) {
+	return d.Offsets(ctx, d.Admin.ListEndOffsets, topic)
+}
+
+// CommittedEnds is where the partitions of a topic end for who reads what is committed.
+func (d *Cluster) CommittedEnds(ctx context.Context, topic string) (map[int32]int64, error) {
+	return d.Offsets(ctx, d.Admin.ListCommittedOffsets, topic)
+}
+
+// AnsweredEnds are CommittedEnds behind all that was answered before the call: a transaction is answered a moment
+// before its records can be read, and so is what lies behind one that is open. One that stays open for longer than a
+// session is not waited for.
+func (d *Cluster) AnsweredEnds(ctx context.Context, topic string) (map[int32]int64, error) {
+	stored, err := d.Ends(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(d.Settings.Session); ; {
+		ends, err := d.CommittedEnds(ctx, topic)
+		if err != nil {
+			return nil, err
+		}
+		hidden := false
+		for id, end := range stored {
+			hidden = hidden || ends[id] < end
+		}
+		if !hidden || time.Now().After(deadline) || Pause(ctx, FetchWait/20) != nil {
+			return ends, nil
+		}
+	}
+}
+
 // CommittedOf reads the offsets of a group, by its name on the brokers, and their metadata.
 func (d *Cluster) CommittedOf(ctx context.Context, group, topic string) (map[int32]kadm.Offset, error) {
-	found, err := d.Admin.FetchOffsetsForTopics(ctx, group, topic)
-	if err == nil {
-		err = found.Error()
-	}
+	found, err := Whole(d.Admin.FetchOffsetsForTopics(ctx, group, topic))
 	if err != nil && !IsKafka(err, kerr.GroupIDNotFound) {
 		return nil, d.Unreached("reading committed offsets", err)
 	}
-	offsets := map[int32]kadm.Offset{}
-	for p, o := range found[topic] {
-		offsets[p] = o.Offset
-	}
-	return offsets, nil
+	return found.Offsets()[topic], nil
 }
 
 // IsNotFound reports whether something does not exist.
@@ -88,7 +117,7 @@ func (d *Cluster) DeleteBefore(ctx context.Context, topic string, low map[int32]
 	if len(low) == 0 {
 		return nil
 	}
-	starts, err := d.Offsets(ctx, d.Admin.ListStartOffsets, topic)
+	starts, err := d.Starts(ctx, topic)
 	if err != nil {
 		return err
 	}
@@ -97,9 +126,6 @@ func (d *Cluster) DeleteBefore(ctx context.Context, topic string, low map[int32]
 		if start, ok := starts[id]; ok && at > start {
 			offsets.AddOffset(topic, id, at, -1)
 		}
-	}
-	if len(offsets) == 0 {
-		return nil
 	}
 	_, err = d.Admin.DeleteRecords(ctx, offsets)
 	return err
@@ -170,8 +196,6 @@ func (d *Cluster) Fetch(ctx context.Context, topic string, partition int32, offs
 		switch {
 		case err == nil:
 			return rs, next, nil
-		case ctx.Err() != nil:
-			return nil, offset, ctx.Err()
 		case tries >= fetchTries || IsForbidden(err):
 			return nil, offset, d.Unreached("reading "+topic, err)
 		}
@@ -213,7 +237,7 @@ func (d *Cluster) fetchFrom(ctx context.Context, t kadm.TopicDetail, partition i
 	case errors.Is(err, kerr.OffsetOutOfRange) && offset < got.LogStartOffset:
 		return nil, got.LogStartOffset, nil // trimmed meanwhile
 	case errors.Is(err, kerr.OffsetOutOfRange):
-		starts, err := d.Offsets(ctx, d.Admin.ListStartOffsets, t.Topic) // it was trimmed beyond the offset
+		starts, err := d.Starts(ctx, t.Topic) // it was trimmed beyond the offset
 		return nil, max(offset, starts[p.Partition]), err
 	case err != nil:
 		return nil, offset, err

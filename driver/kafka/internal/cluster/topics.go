@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"maps"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -25,14 +27,62 @@ func (d *Cluster) Widen(ctx context.Context, name string, partitions int) error 
 	if err != nil || have >= partitions {
 		return err
 	}
-	resp, err := d.Admin.UpdatePartitions(ctx, partitions, name)
-	if err == nil {
-		err = resp.Error()
-	}
+	_, err = Whole(d.Admin.UpdatePartitions(ctx, partitions, name))
 	if IsKafka(err, kerr.InvalidPartitions) { // another member was faster
 		return nil
 	}
 	return d.Unreached("adding partitions to "+name, err)
+}
+
+const (
+	aroundBody  = 100 << 10 // what a record has around its body: headers, key, id
+	historyRoom = 300 << 10 // what a history may take, and what a dead letter says once more of its last failure
+	batchRoom   = 100 << 10 // what Kafka adds, and more
+	compactRoom = 8 << 20   // a topic that keeps the newest record of each key takes at least this
+)
+
+// A history that is full, and a last failure with its fingerprint, fit.
+const _ = uint(historyRoom - (driver.HistoryLimit+2)*(2*driver.ErrorLimit+driver.StackLimit))
+
+// LeastLimit is the least max.message.bytes with which a topic takes bodies of a size; compact is one that keeps the
+// newest record of each key.
+func LeastLimit(maxBody int, compact bool) int {
+	if compact {
+		return maxBody + aroundBody + historyRoom
+	}
+	return maxBody + aroundBody
+}
+
+// BatchLimit is the max.message.bytes that such a topic is made with.
+func BatchLimit(maxBody int, compact bool) int {
+	if compact {
+		return max(compactRoom, LeastLimit(maxBody, true)+batchRoom)
+	}
+	return LeastLimit(maxBody, false) + batchRoom
+}
+
+// TopicSpec is a Kafka topic that must exist. Nothing in it ends by itself.
+type TopicSpec struct {
+	Name       string
+	Partitions int
+	MaxBody    int               // of what is in it one after the other; 0: it keeps the newest record of each key
+	More       map[string]string // settings
+}
+
+// settings are all of a topic.
+func (s TopicSpec) settings(o Settings) map[string]string {
+	all := map[string]string{"cleanup.policy": "compact,delete", "retention.ms": "-1", "retention.bytes": "-1",
+		"message.timestamp.type": "LogAppendTime", "max.message.bytes": strconv.Itoa(BatchLimit(o.MaxBody, true))}
+	if s.MaxBody > 0 {
+		all["cleanup.policy"], all["max.message.bytes"] = "delete", strconv.Itoa(BatchLimit(s.MaxBody, false))
+	} else {
+		all["segment.ms"], all["min.cleanable.dirty.ratio"] = "3600000", "0.1"
+	}
+	if o.Replicas > 1 {
+		all["min.insync.replicas"] = "2"
+	}
+	maps.Copy(all, s.More)
+	return all
 }
 
 // CreateTopics makes the topics that do not exist, with safe settings.
@@ -42,12 +92,9 @@ func (d *Cluster) CreateTopics(ctx context.Context, specs ...TopicSpec) error {
 	for _, s := range specs {
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = s.Name, int32(s.Partitions), int16(d.Settings.Replicas)
-		if d.Settings.Replicas > 1 {
-			s.Configs["min.insync.replicas"] = Text("2")
-		}
-		for k, v := range s.Configs {
+		for k, v := range s.settings(d.Settings) {
 			c := kmsg.NewCreateTopicsRequestTopicConfig()
-			c.Name, c.Value = k, v
+			c.Name, c.Value = k, &v
 			t.Configs = append(t.Configs, c)
 		}
 		req.Topics = append(req.Topics, t)
@@ -65,42 +112,25 @@ func (d *Cluster) CreateTopics(ctx context.Context, specs ...TopicSpec) error {
 	return d.awaitLeaders(ctx, specs)
 }
 
-// awaitLeaders waits until the new partitions can be written: metadata of KRaft brokers comes a little later.
+// awaitLeaders waits until the new partitions can be written: metadata of KRaft brokers comes a little later, and the
+// leaders themselves may learn of it later than who was asked for it.
 func (d *Cluster) awaitLeaders(ctx context.Context, specs []TopicSpec) error {
+	var names []string
+	for _, s := range specs {
+		names = append(names, s.Name)
+	}
 	for {
-		var names []string
-		for _, s := range specs {
-			names = append(names, s.Name)
-		}
-		found, err := d.Admin.ListTopics(ctx, names...)
-		if err != nil {
+		ends, err := Whole(d.Admin.ListEndOffsets(ctx, names...))
+		switch {
+		case err != nil && !kerr.IsRetriable(err):
 			return d.Unreached("reading the metadata", err)
-		}
-		missing := false
-		for _, n := range names {
-			t, ok := found[n]
-			missing = missing || !ok || t.Err != nil || len(t.Partitions) == 0
-			for _, p := range t.Partitions {
-				missing = missing || p.Err != nil || p.Leader < 0
-			}
-		}
-		if !missing && d.led(ctx, names) {
+		case err == nil && len(ends) == len(names):
 			return nil
 		}
 		if err := Pause(ctx, FetchWait/5); err != nil {
 			return err
 		}
 	}
-}
-
-// led reports whether the leaders of topics know it themselves: they may learn of it later than who was asked for the
-// metadata.
-func (d *Cluster) led(ctx context.Context, names []string) bool {
-	ends, err := d.Admin.ListEndOffsets(ctx, names...)
-	if err == nil {
-		err = ends.Error()
-	}
-	return !IsKafka(err, kerr.UnknownTopicOrPartition) && !IsKafka(err, kerr.NotLeaderForPartition)
 }
 
 // PartitionsOf asks how many partitions a topic has; 0 when it does not exist.

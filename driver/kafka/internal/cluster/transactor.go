@@ -136,13 +136,9 @@ func (t *Transactor) Store(ctx context.Context, rs []*kgo.Record, commit filling
 
 // stage sends everything of a transaction but its end.
 func (t *Transactor) stage(ctx context.Context, cl *kgo.Client, rs []*kgo.Record, commit filling) error {
-	for _, r := range cl.ProduceSync(ctx, rs...) {
-		if r.Err != nil {
-			return Unsure("a record of the transaction", r.Err)
-		}
-	}
-	if commit == nil {
-		return nil
+	err := Unsure("a record of the transaction", cl.ProduceSync(ctx, rs...).FirstErr())
+	if err != nil || commit == nil {
+		return err
 	}
 	id, epoch, err := cl.ProducerID(ctx)
 	if err != nil {

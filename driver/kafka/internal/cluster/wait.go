@@ -5,29 +5,13 @@ import (
 	"time"
 )
 
-// Pause waits between two looks at something that others change.
+// Pause waits between two looks at something that others change, or before what is done at intervals.
 func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// Every does something at intervals until ctx ends, first after one of them.
-func Every(ctx context.Context, interval time.Duration, do func()) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			do()
-		}
 	}
 }
 

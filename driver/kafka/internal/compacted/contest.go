@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ type rowLocks struct {
 	lasts  time.Duration // a lock
 	mu     sync.Mutex
 	locked map[string]rowLock // by the key of the row
-	mine   map[string]*attempt
+	mine   map[string]*Contender
 }
 
 // rowLock is a lock that was first.
@@ -49,16 +50,8 @@ type rowLock struct {
 	at time.Time
 }
 
-// attempt is a lock of this process.
-type attempt struct {
-	won   bool // it was first
-	until time.Time
-	kept  bool // nobody else had a lock on the row until it was released
-	late  bool // what ends the row was stored too late, and is void
-}
-
 func newRowLocks(lasts time.Duration) *rowLocks {
-	return &rowLocks{lasts: lasts, locked: map[string]rowLock{}, mine: map[string]*attempt{}}
+	return &rowLocks{lasts: lasts, locked: map[string]rowLock{}, mine: map[string]*Contender{}}
 }
 
 // note takes a record of a table, in order, and reports whether it is about a lock. The row is at offset row then, or
@@ -73,8 +66,8 @@ func (c *rowLocks) note(r *kgo.Record, row func(key string) int64) bool {
 	held, is := c.locked[key]
 	if r.Value == nil {
 		by := record.HeaderOf(r, byHeader)
-		if a := c.mine[by]; a != nil {
-			a.kept, a.late = is && held.by == by, r.Timestamp.After(a.until)
+		if x := c.mine[by]; x != nil {
+			x.kept, x.late = is && held.by == by, r.Timestamp.After(x.until)
 		}
 		if is && held.by == by {
 			delete(c.locked, key)
@@ -85,32 +78,20 @@ func (c *rowLocks) note(r *kgo.Record, row func(key string) int64) bool {
 	if json.Unmarshal(r.Value, &wanted) != nil || is && r.Timestamp.Sub(held.at) < c.lasts || row(key) != wanted.Row {
 		return true
 	}
-	c.sweep(r.Timestamp)
+	if len(c.locked) >= maxLocks {
+		maps.DeleteFunc(c.locked, func(_ string, h rowLock) bool { return r.Timestamp.Sub(h.at) >= c.lasts })
+	}
 	c.locked[key] = rowLock{wanted.By, r.Timestamp}
-	if a := c.mine[wanted.By]; a != nil {
-		a.won, a.until = true, r.Timestamp.Add(c.lasts*2/3) // brokers' clocks may differ by the rest
+	if x := c.mine[wanted.By]; x != nil {
+		x.won, x.until = true, r.Timestamp.Add(c.lasts*2/3) // brokers' clocks may differ by the rest
 	}
 	return true
 }
 
-// sweep forgets locks that have ended, when there are many.
-func (c *rowLocks) sweep(now time.Time) {
-	if len(c.locked) < maxLocks {
-		return
-	}
-	for key, h := range c.locked {
-		if now.Sub(h.at) >= c.lasts {
-			delete(c.locked, key)
-		}
-	}
-}
-
-func (c *rowLocks) enter(by string) *attempt {
+func (c *rowLocks) enter(x *Contender) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := &attempt{}
-	c.mine[by] = a
-	return a
+	c.mine[x.by] = x
 }
 
 func (c *rowLocks) leave(by string) {
@@ -119,49 +100,41 @@ func (c *rowLocks) leave(by string) {
 	delete(c.mine, by)
 }
 
-func (c *rowLocks) state(a *attempt) attempt {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return *a
-}
-
-// ErrContested says that somebody else changes a row.
-var ErrContested = errors.New("somebody else was first")
-
-func contested(err error) error {
-	return driver.NewError(driver.ErrConflict, "somebody else changes the message at the same time",
-		"look at it again; what a crash left half done can be changed after 30 s", err)
-}
+// ErrContested says that somebody else changes a row, and was first.
+var ErrContested = driver.NewError(driver.ErrConflict, "somebody else changes the message at the same time",
+	"look at it again; what a crash left half done can be changed after 30 s", nil)
 
 // Contender wants to change a row of a table.
 type Contender struct {
 	Partition int32
 	Key       string
 	Row       int64 // where the row was when its change was decided, or -1: if it is elsewhere now, nobody may change it
-	// Change returns what is made of the row, and what ends it. It is called when nobody else may change the row.
-	Change func(ctx context.Context) (made, ends []*kgo.Record, err error)
+	// Made is what becomes of the row elsewhere, Ends what ends it here. The release is the last of the ends.
+	Made, Ends []*kgo.Record
+	// Change returns the ends, if that takes more. It is called when nobody else may change the row.
+	Change func(ctx context.Context) (ends []*kgo.Record, err error)
 
-	*attempt
-	by         string
-	release    *kgo.Record
-	made, ends []*kgo.Record // the release is the last of the ends
-	changes    bool          // there is more than the release
-	Err        error
-	over       bool // err is what became of it
+	by      string
+	release *kgo.Record
+	Err     error
+	over    bool // err is what became of it
+
+	// Of the lock of this process. Each is read when the record that brings it, a lock or its release, is in the table.
+	won   bool // it was first
+	until time.Time
+	kept  bool // nobody else had a lock on the row until it was released
+	late  bool // what ends the row was stored too late, and is void
 }
 
 func (x *Contender) end(err error) { x.Err, x.over = err, true }
 
-// Contend runs change for one of those who want to change a row at the same time, and then stores what it returns:
-// first what is made of the row, then what ends it.
-func (t *Table) Contend(ctx context.Context, partition int32, key string, row int64,
-	change func(ctx context.Context) (made, ends []*kgo.Record, err error)) error {
-	x := &Contender{Partition: partition, Key: key, Row: row, Change: change}
-	t.ContendAll(ctx, []*Contender{x})
+// Contend stores what is made of a row, for one of those who want to change it at the same time, and then what ends it.
+func (t *Table) Contend(ctx context.Context, x Contender) error {
+	t.ContendAll(ctx, []*Contender{&x})
 	return x.Err
 }
 
-// ContendAll is contend for many rows, each on its own but stored together. What became of each is its err.
+// ContendAll is Contend for many rows, each on its own but stored together. What became of each is its err.
 func (t *Table) ContendAll(ctx context.Context, xs []*Contender) {
 	by := time.Now().Add(min(cluster.TransactFor, t.locks.lasts/3))
 	t.lockAll(ctx, xs)
@@ -171,34 +144,30 @@ func (t *Table) ContendAll(ctx context.Context, xs []*Contender) {
 		}
 	}()
 	for _, x := range going(xs) {
-		var err error
-		if x.made, x.ends, err = x.Change(ctx); err != nil {
-			t.giveUp(x, err)
+		if x.Change != nil {
+			var err error
+			if x.Ends, err = x.Change(ctx); err != nil {
+				t.giveUp(x, err)
+			}
 		}
-		x.changes = len(x.made)+len(x.ends) > 0
-		record.Limit(x.until, x.made, x.ends)
-		x.ends = append(x.ends, x.release)
+		record.Limit(x.until, x.Made, x.Ends)
+		x.Ends = append(x.Ends, x.release)
 	}
 	t.replaceAll(ctx, by, going(xs))
 	for _, x := range going(xs) {
-		switch a := t.locks.state(x.attempt); {
-		case a.late && x.changes:
+		switch {
+		case x.late && len(x.Made)+len(x.Ends) > 1: // there is more than the release
 			t.restore(ctx, x)
 			x.end(errStoredLate(x))
-		case !a.kept:
-			x.end(contested(ErrContested))
+		case !x.kept:
+			x.end(ErrContested)
 		}
 	}
 }
 
 // going are those of which it is not known yet what becomes of them.
-func going(xs []*Contender) (left []*Contender) {
-	for _, x := range xs {
-		if !x.over {
-			left = append(left, x)
-		}
-	}
-	return left
+func going(xs []*Contender) []*Contender {
+	return slices.DeleteFunc(slices.Clone(xs), func(x *Contender) bool { return x.over })
 }
 
 // giveUp ends a change that does not take place: nobody need wait for the lock to lapse.
@@ -212,7 +181,7 @@ func (t *Table) lockAll(ctx context.Context, xs []*Contender) {
 	locks := make([]*kgo.Record, len(xs))
 	for i, x := range xs {
 		x.by = rand.Text()
-		x.attempt = t.locks.enter(x.by)
+		t.locks.enter(x)
 		x.release = record.Tombstone(t.Topic, x.Partition, lockPrefix+x.Key)
 		x.release.Headers = []kgo.RecordHeader{{Key: byHeader, Value: []byte(x.by)}}
 		value, _ := json.Marshal(lockRecord{x.by, x.Row}) // plain data: never fails
@@ -221,10 +190,9 @@ func (t *Table) lockAll(ctx context.Context, xs []*Contender) {
 	for i, err := range t.putEach(ctx, locks) {
 		switch x := xs[i]; {
 		case err != nil: // it may be stored all the same
-			t.giveUp(x, driver.NewError(driver.ErrNotApplied, "the change could not be announced",
-				"try again: nothing was changed", err))
-		case !t.locks.state(x.attempt).won:
-			t.giveUp(x, contested(ErrContested))
+			t.giveUp(x, cluster.NotApplied(err, "the change could not be announced", "try again: nothing was changed"))
+		case !x.won:
+			t.giveUp(x, ErrContested)
 		}
 	}
 }
@@ -233,46 +201,42 @@ func (t *Table) lockAll(ctx context.Context, xs []*Contender) {
 // the locks do, even if brokers must end it: a transaction that is not ended after transactFor is aborted within as
 // long again.
 func (t *Table) replaceAll(ctx context.Context, by time.Time, xs []*Contender) {
-	var simple []*Contender
+	var moving, ending []*Contender
 	for _, x := range xs {
-		if len(x.made) == 0 {
-			simple = append(simple, x)
+		if len(x.Made) > 0 {
+			moving = append(moving, x)
+		} else {
+			ending = append(ending, x)
 		}
 	}
-	xs = slices.DeleteFunc(slices.Clone(xs), func(x *Contender) bool { return len(x.made) == 0 })
 	switch {
-	case len(xs) == 0:
+	case len(moving) == 0:
 	case time.Now().After(by):
-		for _, x := range xs {
+		for _, x := range moving {
 			t.giveUp(x, cluster.ErrTooLate())
 		}
 	case t.d.cluster.Settings.Transactions:
-		t.exchangeAll(ctx, by, xs)
+		t.exchangeAll(ctx, by, moving)
 	default:
-		t.storeMade(ctx, xs)
-		simple = append(simple, going(xs)...)
-	}
-	t.storeEnds(ctx, simple)
-}
-
-// storeMade stores what is made of rows.
-func (t *Table) storeMade(ctx context.Context, xs []*Contender) {
-	storeEach(ctx, xs, func(x *Contender) []*kgo.Record { return x.made }, t.d.cluster.ProduceEach)
-	for _, x := range xs {
-		switch {
-		case errors.Is(x.Err, driver.ErrUnknown):
-			x.end(x.Err)
-		case x.Err != nil:
-			t.giveUp(x, x.Err)
+		storeEach(ctx, moving, func(x *Contender) []*kgo.Record { return x.Made }, t.d.cluster.ProduceEach)
+		for _, x := range moving {
+			t.made(x, x.Err)
 		}
+		ending = append(ending, going(moving)...)
+	}
+	storeEach(ctx, ending, func(x *Contender) []*kgo.Record { return x.Ends }, t.putEach)
+	for _, x := range ending {
+		x.over = x.Err != nil
 	}
 }
 
-// storeEnds stores what ends rows, and waits until it is in the table.
-func (t *Table) storeEnds(ctx context.Context, xs []*Contender) {
-	storeEach(ctx, xs, func(x *Contender) []*kgo.Record { return x.ends }, t.putEach)
-	for _, x := range xs {
-		x.over = x.Err != nil
+// made is told what became of what is made of a row. While nobody knows, the lock stays until it lapses.
+func (t *Table) made(x *Contender, err error) {
+	switch {
+	case errors.Is(err, driver.ErrUnknown):
+		x.end(err)
+	case err != nil:
+		t.giveUp(x, err)
 	}
 }
 
@@ -287,7 +251,7 @@ func storeEach(ctx context.Context, xs []*Contender, which func(*Contender) []*k
 		}
 	}
 	for i, err := range store(ctx, records) {
-		of[i].Err = errors.Join(of[i].Err, err)
+		of[i].Err = cluster.Joined(of[i].Err, err)
 	}
 }
 
@@ -295,38 +259,22 @@ func storeEach(ctx context.Context, xs []*Contender, which func(*Contender) []*k
 func (t *Table) exchangeAll(ctx context.Context, by time.Time, xs []*Contender) {
 	var made, ends []*kgo.Record
 	for _, x := range xs {
-		made, ends = append(made, x.made...), append(ends, x.ends...)
+		made, ends = append(made, x.Made...), append(ends, x.Ends...)
 	}
 	err := t.d.cluster.Exchange(ctx, by, made, ends)
 	for _, x := range xs {
-		switch {
-		case errors.Is(err, driver.ErrUnknown):
-			x.end(err)
-		case err != nil:
-			t.giveUp(x, err)
-		default:
-			if err := t.WaitFor(ctx, x.release); err != nil {
-				x.end(err)
-			}
+		t.made(x, err)
+		if err == nil {
+			x.Err = t.WaitFor(ctx, x.release)
+			x.over = x.Err != nil
 		}
 	}
-}
-
-// Replacement returns the records that a message becomes elsewhere.
-type Replacement func(context.Context) ([]*kgo.Record, error)
-
-// Unchanged makes nothing of what ends.
-func Unchanged(context.Context) ([]*kgo.Record, error) { return nil, nil }
-
-// Into makes one record.
-func Into(r *kgo.Record) Replacement {
-	return func(context.Context) ([]*kgo.Record, error) { return []*kgo.Record{r}, nil }
 }
 
 // errStoredLate is for who was stopped, or held up, for longer than its lock lasts.
 func errStoredLate(x *Contender) error {
 	const hint = "look at the message again"
-	if len(x.made) == 0 {
+	if len(x.Made) == 0 {
 		return driver.NewError(driver.ErrNotApplied, "the change was stored too late to count", hint, nil)
 	}
 	return driver.NewError(driver.ErrUnknown, "the change was stored too late to count, but for what may have come of "+
@@ -337,7 +285,7 @@ func errStoredLate(x *Contender) error {
 // before it leaves the row to be lost when its segment is compacted.
 func (t *Table) restore(ctx context.Context, x *Contender) {
 	covered := map[string]bool{}
-	for _, r := range x.ends[:len(x.ends)-1] {
+	for _, r := range x.Ends[:len(x.Ends)-1] {
 		covered[string(r.Key)] = true
 	}
 	row := t.Row(x.Key)
@@ -348,15 +296,10 @@ func (t *Table) restore(ctx context.Context, x *Contender) {
 			}
 		}
 	}
-	if row < 0 {
-		return
-	}
 	r, err := t.d.cluster.ReadOne(ctx, t.Topic, x.Partition, row)
 	if err != nil || r == nil || !covered[string(r.Key)] {
 		return
 	}
-	_ = t.Contend(ctx, x.Partition, x.Key, t.Row(x.Key), func(context.Context) (_, ends []*kgo.Record, err error) {
-		return nil, []*kgo.Record{{Topic: t.Topic, Partition: x.Partition, Key: r.Key, Value: r.Value, Headers: r.Headers}},
-			nil
-	})
+	again := &kgo.Record{Topic: t.Topic, Partition: x.Partition, Key: r.Key, Value: r.Value, Headers: r.Headers}
+	_ = t.Contend(ctx, Contender{Partition: x.Partition, Key: x.Key, Row: t.Row(x.Key), Ends: []*kgo.Record{again}})
 }

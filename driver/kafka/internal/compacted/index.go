@@ -152,10 +152,10 @@ func (x *Index) OffsetOf(name string) int64 {
 // Current reports whether a record is the newest of its name.
 func (x *Index) Current(r *kgo.Record) bool {
 	_, name := x.listOf(string(r.Key))
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	l, ok := x.at[Hashed(name)]
-	return ok && l.Offset == r.Offset && int32(l.Partition) == r.Partition || !ok && x.over
+	if l, ok := x.Find(name); ok {
+		return l.Offset == r.Offset && int32(l.Partition) == r.Partition
+	}
+	return x.Whole() != nil
 }
 
 func (l Row) compare(o Row) int {
@@ -167,18 +167,11 @@ func (l Row) cursor() string {
 	return record.SortKey(int64(l.second), driver.Ref{Partition: int32(l.Partition), Pos: uint64(l.Offset)})
 }
 
-// readCursor is the place that a cursor names.
-func readCursor(cursor string) (l Row, err error) {
-	if cursor == "" {
-		return Row{Offset: -1}, nil // before all
-	}
-	var sub int
-	_, err = fmt.Sscanf(cursor, "%d.%d.%d.%d", &l.second, &l.Partition, &l.Offset, &sub)
-	if err != nil {
-		return l, driver.NewError(driver.ErrInvalid, "the cursor is not of this driver",
-			"use the cursor that an earlier page ended with, or none", err)
-	}
-	return l, nil
+// readCursor is the place that a cursor names, which is one of ours; see driver.Query. That of none is before all.
+func readCursor(cursor string) Row {
+	l := Row{Offset: -1}
+	_, _ = fmt.Sscanf(cursor, "%d.%d.%d", &l.second, &l.Partition, &l.Offset)
+	return l
 }
 
 // page returns the oldest rows of a listing behind a place, at most n and one.
@@ -206,12 +199,8 @@ func (x *Index) Browse(ctx context.Context, list string, q driver.Query,
 	if err := x.Whole(); err != nil {
 		return page, err
 	}
-	behind, err := readCursor(q.Cursor)
-	if err != nil {
-		return page, err
-	}
 	n := min(q.Limit, q.MaxScan)
-	found := x.page(list, behind, n)
+	found := x.page(list, readCursor(q.Cursor), n)
 	if len(found) > n {
 		found = found[:n]
 		page.Next = found[n-1].cursor()
@@ -221,28 +210,22 @@ func (x *Index) Browse(ctx context.Context, list string, q driver.Query,
 	return page, err
 }
 
-// topicOffset is a place in a topic.
-type topicOffset struct {
-	partition int32
-	offset    int64
-}
-
 // Read turns rows into entries, in the same order.
 func (x *Index) Read(ctx context.Context, rows []Row, read func(*kgo.Record) (driver.Entry, bool)) (out []driver.Entry,
 	err error) {
-	wanted, entries := map[int32][]int64{}, map[topicOffset]driver.Entry{}
+	wanted, entries := map[int32][]int64{}, map[driver.Ref]driver.Entry{}
 	for _, l := range rows {
 		wanted[int32(l.Partition)] = append(wanted[int32(l.Partition)], l.Offset)
 	}
 	if err := x.d.cluster.ReadAt(ctx, x.Topic, wanted, func(r *kgo.Record) {
 		if e, ok := read(r); ok && r.Value != nil {
-			entries[topicOffset{r.Partition, r.Offset}] = e
+			entries[record.RefOf(r)] = e
 		}
 	}); err != nil {
 		return nil, err
 	}
 	for _, l := range rows {
-		if e, ok := entries[topicOffset{int32(l.Partition), l.Offset}]; ok {
+		if e, ok := entries[record.RefAt(int32(l.Partition), l.Offset)]; ok {
 			out = append(out, e)
 		}
 	}

@@ -25,7 +25,8 @@ func (x testLocks) note(r *kgo.Record) {
 
 // Lock reports whether a lock was first.
 func (x testLocks) Lock(by, key string, at time.Time) bool {
-	a := x.c.enter(by)
+	a := &Contender{by: by}
+	x.c.enter(a)
 	value, _ := json.Marshal(lockRecord{by, 7})
 	x.note(&kgo.Record{Key: []byte(lockPrefix + key), Value: value, Timestamp: at})
 	return a.won

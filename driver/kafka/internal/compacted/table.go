@@ -3,13 +3,12 @@ package compacted
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
@@ -161,6 +160,11 @@ func (t *Table) take(records []*kgo.Record) {
 		}
 		t.next[r.Partition] = r.Offset + 1
 	}
+	t.wake()
+}
+
+// wake lets those who await something look again.
+func (t *Table) wake() {
 	close(t.moved)
 	t.moved = make(chan struct{})
 }
@@ -173,24 +177,24 @@ func (t *Table) bar(err error) {
 		return
 	}
 	t.barred = err
-	close(t.moved)
-	t.moved = make(chan struct{})
+	t.wake()
 }
 
 // Sync waits until everything stored before the call is in the table, but for what is behind a transaction that has not
 // ended.
-func (t *Table) Sync(ctx context.Context) error {
-	return t.reach(ctx, t.d.cluster.Admin.ListCommittedOffsets)
+func (t *Table) Sync(ctx context.Context) error { return t.reach(ctx, t.d.cluster.CommittedEnds) }
+
+// SyncAnswered is sync that also waits for what is behind a transaction, if that is not open for long.
+func (t *Table) SyncAnswered(ctx context.Context) error {
+	return t.reach(ctx, t.d.cluster.AnsweredEnds)
 }
 
 // SyncWhole is sync that waits for transactions to end too.
-func (t *Table) SyncWhole(ctx context.Context) error {
-	return t.reach(ctx, t.d.cluster.Admin.ListEndOffsets)
-}
+func (t *Table) SyncWhole(ctx context.Context) error { return t.reach(ctx, t.d.cluster.Ends) }
 
 // reach waits until what is stored before some offsets is in the table.
-func (t *Table) reach(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error)) error {
-	ends, err := t.d.cluster.Offsets(ctx, list, t.Topic)
+func (t *Table) reach(ctx context.Context, list func(context.Context, string) (map[int32]int64, error)) error {
+	ends, err := list(ctx, t.Topic)
 	if err != nil {
 		return err
 	}
@@ -222,7 +226,7 @@ func (t *Table) await(ctx context.Context, holds func() bool) error {
 		case <-moved:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-t.d.cluster.Done:
+		case <-t.d.cluster.Done():
 			return refusal.Closed()
 		}
 	}
@@ -240,23 +244,16 @@ func (t *Table) Get(key string) *kgo.Record {
 	return t.rows[key]
 }
 
-// All returns the rows, oldest first.
+// All returns the rows.
 func (t *Table) All() []*kgo.Record {
 	t.mu.Lock()
-	rows := slices.Collect(maps.Values(t.rows))
-	t.mu.Unlock()
-	slices.SortFunc(rows, func(a, b *kgo.Record) int {
-		if n := a.Timestamp.Compare(b.Timestamp); n != 0 {
-			return n
-		}
-		return int(a.Offset - b.Offset)
-	})
-	return rows
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.rows))
 }
 
 // Put stores rows, nil for a tombstone, and waits until they are in the table.
 func (t *Table) Put(ctx context.Context, rs ...*kgo.Record) error {
-	return errors.Join(t.putEach(ctx, rs)...)
+	return cluster.Joined(t.putEach(ctx, rs)...)
 }
 
 // putEach is put with one error each.
@@ -323,11 +320,20 @@ func (d *Tables) DeleteTopics(ctx context.Context, names ...string) error {
 // endsAtOnce is how many rows are deleted together.
 const endsAtOnce = 1000
 
-// EndEach deletes the rows that each calls use with.
-func (t *Table) EndEach(ctx context.Context, each func(use func(*kgo.Record)) error) error {
+// Each reads the rows whose keys begin so, one after the other, those included that were replaced.
+func (t *Table) Each(ctx context.Context, prefix string, use func(*kgo.Record)) error {
+	return t.d.cluster.ReadAll(ctx, t.Topic, func(r *kgo.Record) {
+		if r.Value != nil && strings.HasPrefix(string(r.Key), prefix) {
+			use(r)
+		}
+	})
+}
+
+// EndEach deletes the rows whose keys begin so.
+func (t *Table) EndEach(ctx context.Context, prefix string) error {
 	var ends []*kgo.Record
 	var failed error
-	if err := each(func(r *kgo.Record) {
+	if err := t.Each(ctx, prefix, func(r *kgo.Record) {
 		if ends = append(ends, record.Tombstone(r.Topic, r.Partition, string(r.Key))); len(ends) == endsAtOnce &&
 			failed == nil {
 			failed = t.d.cluster.Produce(ctx, ends...)

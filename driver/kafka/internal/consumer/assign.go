@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -50,9 +49,10 @@ func (m *member) assign(ctx context.Context, offsets map[string]map[int32]kgo.Of
 	}
 }
 
-// ownAll loads partitions, several at once, from where the last owner left off.
+// ownAll loads partitions, several at once, from where the last owner left off: all that an assignment which was broken
+// off has not loaded already.
 func (m *member) ownAll(ctx context.Context, ids []int32) error {
-	if len(ids) == 0 {
+	if ids = m.without(ids); len(ids) == 0 {
 		return nil
 	}
 	if err := m.d.cluster.Widen(ctx, m.retryName, int(slices.Max(ids))+1); err != nil {
@@ -63,46 +63,20 @@ func (m *member) ownAll(ctx context.Context, ids []int32) error {
 		return err
 	}
 	var loading sync.WaitGroup
-	slots, failed := make(chan struct{}, loadAtOnce), make(chan error, len(ids))
-	for _, id := range ids {
+	slots, errs := make(chan struct{}, loadAtOnce), make([]error, len(ids))
+	for i, id := range ids {
 		slots <- struct{}{}
 		loading.Go(func() {
-			failed <- m.own(ctx, id, committedAt(at, id))
+			errs[i] = m.load(ctx, id, committedAt(at, id))
 			<-slots
 		})
 	}
 	loading.Wait()
-	close(failed)
-	for err := range failed {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // loadAtOnce is how many partitions are loaded at the same time.
 const loadAtOnce = 16
-
-// own loads a partition, unless an assignment that was broken off has done it already.
-func (m *member) own(ctx context.Context, id int32, at kadm.Offset) error {
-	m.mu.Lock()
-	loaded := m.parts[id] != nil
-	m.mu.Unlock()
-	if loaded {
-		return nil
-	}
-	p, err := m.load(ctx, id, at)
-	if err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.parts[id] = p
-	delete(m.coming, id)
-	m.wakeAll()
-	return nil
-}
 
 // revoke lets the holders of deliveries finish, then commits. It returns when the partitions may go to others.
 func (m *member) revoke(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
@@ -125,9 +99,9 @@ func (m *member) revoke(ctx context.Context, cl *kgo.Client, lost map[string][]i
 	}
 	m.drain(ctx, going)
 	calls.Wait()
-	m.handOver(going)
-	m.commitLast(context.WithoutCancel(ctx), going)
+	m.commitLast(context.WithoutCancel(ctx), cl, going)
 	m.drop(ids)
+	m.saver.flush(ctx) // the ends that the commit has brought
 }
 
 // lose is told that kgo gives partitions up, for whatever went wrong: it may be that a connection broke at the wrong
@@ -138,7 +112,7 @@ func (m *member) lose(ctx context.Context, cl *kgo.Client, lost map[string][]int
 	m.stopHanding(ids)
 	m.mu.Unlock()
 	if errors.Is(m.askVouched(ctx), kerr.UnknownMemberID) {
-		m.disown()
+		m.Disown()
 	}
 	m.mu.Lock()
 	ours := m.vouched(time.Now())
@@ -156,21 +130,24 @@ func holders(ps []*partition) map[*subscription][]*driver.Delivery {
 	held := map[*subscription][]*driver.Delivery{}
 	for _, p := range ps {
 		for it := range p.items.all() {
-			if c := it.claimed; c != nil && c.delivery != nil {
-				held[c.sub] = append(held[c.sub], c.delivery)
+			if c := it.claimed; c != nil && c.delivered {
+				held[c.sub] = append(held[c.sub], &c.delivery)
 			}
 		}
 	}
 	return held
 }
 
-// handOver refuses settlements from now on: what is still held is committed as such, and the next owner delivers it.
-func (m *member) handOver(going []*partition) {
+// those are the partitions of which something holds.
+func (m *member) those(holds func(*partition) bool) (ps []*partition) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, p := range going {
-		p.settleOver = true
+	for _, p := range m.parts {
+		if holds(p) {
+			ps = append(ps, p)
+		}
 	}
+	return ps
 }
 
 // stopHanding takes what is not held out of the queue, for good.
@@ -184,7 +161,7 @@ func (m *member) stopHanding(ids []int32) (going []*partition) {
 		p.going = true
 		for it := range p.items.all() {
 			if it.state == ready || it.state == waiting {
-				m.setAside(it)
+				m.scheduled.Remove(&it.Node)
 				m.uncount(it)
 			}
 		}
@@ -212,10 +189,8 @@ func (m *member) drop(ids []int32) {
 				}
 				m.end(c)
 			}
-			if it.state != gone {
-				m.enter(it, gone)
-				m.scheduled.Remove(&it.Node)
-			}
+			m.enter(it, gone)
+			m.scheduled.Remove(&it.Node)
 			m.uncount(it)
 		}
 		delete(m.parts, p.id)

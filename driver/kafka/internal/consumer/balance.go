@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 )
 
@@ -128,25 +127,13 @@ func keepers(b *kgo.ConsumerBalancer, topics map[string]int32, all bool) map[com
 }
 
 // Drain ends receiving. When no subscription of this process receives any more, the partitions of which it holds
-// nothing go to other members, and each of the others as soon as its last message is settled; see passOn, which is
+// nothing go to other members, and each of the others as soon as its last message is settled; see PassOn, which is
 // called every 200 ms.
 func (s *subscription) Drain(context.Context) error {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
 	s.drained = true
 	s.m.wakeAll()
-	return nil
-}
-
-// receives says why nothing can be received any more, or nil.
-func (s *subscription) receives() error {
-	switch {
-	case s.closed:
-		return driver.NewError(driver.ErrClosed, "the subscription is closed", "subscribe again", nil)
-	case s.drained:
-		return driver.NewError(driver.ErrClosed, "the subscription is drained",
-			"settle what is held and close it; subscribe again to receive", nil)
-	}
 	return nil
 }
 
@@ -167,9 +154,9 @@ func (m *member) keeps() (kept []int32, draining bool) {
 	return slices.Clone(m.kept), true
 }
 
-// passOn joins the group again when this process begins to drain, or receives again because somebody subscribes, and
+// PassOn joins the group again when this process begins to drain, or receives again because somebody subscribes, and
 // when nothing is held any more of a partition that the group was told we keep.
-func (m *member) passOn() {
+func (m *member) PassOn() {
 	m.mu.Lock()
 	draining := m.draining || len(m.subs) > 0 // without any it leaves the group
 	for s := range m.subs {

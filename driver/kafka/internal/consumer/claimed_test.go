@@ -19,7 +19,7 @@ func TestClaimedByTheBrokersClock(t *testing.T) {
 		m.sure, it.p.begun = begun.Add(time.Minute), true
 		time.Sleep(time.Second)
 		s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 1, MaxInflight: 1,
-			Weights: driver.DefaultWeights}, done: make(chan struct{})}
+			Weights: driver.DefaultWeights}}
 		ds, err := s.Receive(t.Context(), 1)
 		if err != nil || len(ds) != 1 || !ds[0].ClaimedAt.Equal(begun.Add(time.Hour+time.Second)) {
 			t.Errorf("Receive: %+v, %v; want one claimed at %v", ds, err, begun.Add(time.Hour+time.Second))

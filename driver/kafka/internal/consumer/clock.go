@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
@@ -14,9 +16,6 @@ func (m *member) keepTime(ctx context.Context) {
 		m.ringDue(time.Now())
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.alarms.Len() == 0 {
-			return time.Hour
-		}
 		return time.Until(m.began.Add(m.alarms.Next()))
 	})
 }
@@ -24,24 +23,22 @@ func (m *member) keepTime(ctx context.Context) {
 // ringDue does what time has brought: due items, lost leases, expiry.
 func (m *member) ringDue(now time.Time) {
 	m.mu.Lock()
-	var expired, suspects []*Item
+	var expired []*Item
 	for m.alarms.Next() <= now.Sub(m.began) {
 		a := m.alarms.Top()
 		m.alarms.RemoveAt(0)
 		switch it := a.it; {
 		case a.s != nil:
-			suspects = append(suspects, m.endLeases(a.s, now)...)
-		case it.state == gone || it.state == inflight || it.state == aside:
-		case !it.expires().IsZero() && !it.expires().After(now):
+			m.endLeases(a.s, now)
+		case it.state == gone || it.state == inflight || it.p.going:
+		case it.expired(now):
 			expired = append(expired, it)
-			m.enter(it, inflight) // nobody takes it while its end is stored
 			m.withhold(it)
 		case it.state == waiting && !it.due.After(now):
 			m.becomeDue(it)
 		}
 	}
 	m.mu.Unlock()
-	m.saver.saveLapsed(suspects)
 	for _, it := range expired {
 		m.expire(it)
 	}
@@ -57,25 +54,32 @@ func (m *member) expire(it *Item) {
 	if row.Config.ExpiredDead {
 		err = m.saver.fill(ctx, it)
 	}
-	if row.Config.ExpiredDead && err == nil {
+	var rs []*kgo.Record // one after the other
+	m.mu.Lock()
+	if row.Config.ExpiredDead {
 		f := driver.Failure{At: time.Now().UTC(), Attempt: it.attempts + 1, Reason: driver.ReasonExpired,
 			Error: "the message expired"}
-		err = m.d.cluster.Produce(ctx, m.deadRecord(it, f, ""))
+		rs = append(rs, m.deadRecord(it, &f, ""))
 	}
-	if err == nil && it.logKey != "" {
-		err = m.d.cluster.Produce(ctx, m.endOf(it))
+	if it.logKey != "" {
+		rs = append(rs, m.endOf(it))
+	}
+	m.mu.Unlock()
+	for _, r := range rs {
+		if err == nil {
+			err = m.d.cluster.Produce(ctx, r)
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err != nil { // try again later
-		m.enter(it, waiting)
-		it.due = time.Now().Add(time.Second)
-		m.alarm(it.due, it, nil)
+	if err != nil {
+		m.leaveToClock(it, time.Now().Add(time.Second))
 		return
 	}
-	it.p.tally.Expired++
 	if row.Config.ExpiredDead {
 		it.p.tally.Died++
+	} else {
+		it.p.tally.Expired++
 	}
 	m.remove(it)
 }

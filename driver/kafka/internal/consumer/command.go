@@ -16,7 +16,6 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
-	"github.com/ferrymq/ferry/driver/kafka/internal/retrylog"
 	"github.com/ferrymq/ferry/internal/envelope"
 )
 
@@ -71,24 +70,23 @@ func (p *partition) commanded(r *kgo.Record) {
 // obey applies commands one after the other until the member leaves.
 func (m executor) obey(ctx context.Context) {
 	m.commanded.Each(ctx, func() {
-		for ctx.Err() == nil {
-			m.mu.Lock()
-			if len(m.commands) == 0 {
-				m.mu.Unlock()
-				return
-			}
-			a := m.commands[0]
-			m.commands = m.commands[1:]
-			lost := a.p.lost
-			m.mu.Unlock()
-			if !lost {
-				m.executor.answer(ctx, a)
-			}
+		m.mu.Lock()
+		commands := m.commands
+		m.commands = nil
+		m.mu.Unlock()
+		for _, a := range commands {
+			m.executor.answer(ctx, a)
 		}
 	})
 }
 
 func (m executor) answer(ctx context.Context, a queuedCommand) {
+	m.mu.Lock()
+	lost := a.p.lost
+	m.mu.Unlock()
+	if lost || ctx.Err() != nil {
+		return
+	}
 	var got answer
 	var err error
 	if m.d.cluster.Now().Sub(a.c.sent) > commandFor {
@@ -144,10 +142,9 @@ func (m executor) apply(ctx context.Context, p *partition, c Command) (int, erro
 func (d *Groups) ask(ctx context.Context, topic, group string, partition int32, c Command) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandFor)
 	defer cancel()
-	key := retrylog.CommandPrefix + rand.Text()
+	key := commandPrefix + rand.Text()
 	value, _ := json.Marshal(c) // plain data: never fails
-	r := &kgo.Record{Topic: d.cluster.RetryTopic(topic, group), Partition: partition, Key: []byte(key), Value: value,
-		Headers: []kgo.RecordHeader{record.State{Insert: true, Offset: -1}.Header()}}
+	r := loggedAs(d.cluster.RetryTopic(topic, group), partition, key, value, record.State{Insert: true, Offset: -1})
 	if err := d.cluster.Produce(ctx, r); err != nil {
 		return 0, err
 	}
@@ -162,61 +159,52 @@ func (d *Groups) ask(ctx context.Context, topic, group string, partition int32, 
 			err = cluster.Pause(ctx, cluster.FetchWait/5)
 		}
 		if err != nil {
-			return 0, driver.NewError(driver.ErrUnknown, fmt.Sprintf("the consumer that owns partition %d of topic %q does "+
-				"not answer", partition, topic), "see whether it lives, then look at the message and try again", err)
+			return 0, cluster.Unknown(err, fmt.Sprintf("the consumer that owns partition %d of topic %q does not answer",
+				partition, topic), "see whether it lives, then look at the message and try again")
 		}
 	}
 }
 
 func readAnswer(r *kgo.Record) (int, error) {
-	for _, h := range r.Headers {
-		var got answer
-		if h.Key != answerHeader || json.Unmarshal(h.Value, &got) != nil {
-			continue
-		}
-		if got.Kind == "" {
-			return got.Changed, nil
-		}
-		return got.Changed, driver.NewError(commandErrors[got.Kind],
-			"the consumer that owns the message says: "+strings.TrimPrefix(got.Text, "ferry: "), "", nil)
+	var got answer
+	switch err := json.Unmarshal([]byte(record.HeaderOf(r, answerHeader)), &got); {
+	case err != nil:
+		return 0, driver.NewError(driver.ErrNotApplied, "the partition changed its owner", "try again", nil)
+	case got.Kind == "":
+		return got.Changed, nil
 	}
-	return 0, driver.NewError(driver.ErrNotApplied, "the partition changed its owner", "try again", nil)
+	return got.Changed, driver.NewError(commandErrors[got.Kind],
+		"the consumer that owns the message says: "+strings.TrimPrefix(got.Text, "ferry: "), "", nil)
 }
 
 // Change applies a command in every partition that it concerns: here where we own it or nobody does, otherwise by its
-// owner.
+// owner. One process at a time changes a group that has no owner who would see to it.
 func (d *Groups) Change(ctx context.Context, t *registry.TopicState, group string, c Command,
-	ends map[int32]int64) (int, error) {
-	for tries := 0; ; tries++ {
-		n, err := d.changeInTurn(ctx, t, group, c, ends)
-		if tries < 3 && errors.Is(err, ErrTaken) {
-			continue
-		}
-		return n, err
-	}
-}
-
-// changeInTurn lets one process at a time change a group that has no owner who would see to it.
-func (d *Groups) changeInTurn(ctx context.Context, t *registry.TopicState, group string, c Command,
 	ends map[int32]int64) (n int, err error) {
-	for {
+	for tries := 0; ; {
 		busy, err := d.Consumers(ctx, t.Name, group)
 		if err != nil {
 			return 0, err
 		}
 		if busy {
-			return d.changeOnce(ctx, t, group, c, ends)
-		}
-		err = d.registry.Meta.Contend(ctx, 0, "visit/"+t.Name+"/"+group, -1,
-			func(ctx context.Context) (_, _ []*kgo.Record, err error) {
+			n, err = d.changeOnce(ctx, t, group, c, ends)
+		} else {
+			visit := func(ctx context.Context) (_ []*kgo.Record, err error) {
 				n, err = d.changeOnce(ctx, t, group, c, ends)
-				return nil, nil, err
-			})
-		if n > 0 || !errors.Is(err, compacted.ErrContested) {
-			return n, err
+				return nil, err
+			}
+			err = d.registry.Meta.Contend(ctx, compacted.Contender{Key: "visit/" + t.Name + "/" + group, Row: -1,
+				Change: visit})
 		}
-		if err := cluster.Pause(ctx, cluster.FetchWait/5); err != nil {
-			return 0, err
+		switch {
+		case errors.Is(err, ErrTaken) && tries < 3:
+			tries++
+		case !busy && n == 0 && errors.Is(err, compacted.ErrContested):
+			if err := cluster.Pause(ctx, cluster.FetchWait/5); err != nil {
+				return 0, err
+			}
+		default:
+			return n, err
 		}
 	}
 }
@@ -248,24 +236,20 @@ func (d *Groups) changeOnce(ctx context.Context, t *registry.TopicState, group s
 			}
 		}
 	}
+	if n == 0 && c.ID != "" {
+		return 0, vs.Sure()
+	}
 	return n, nil
 }
 
 // concerned are the partitions that a command is about.
-func (v *view) concerned(c Command) (ps []*partition) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, p := range v.parts {
-		if c.Op == "purge" || c.Op == Skip || p.find(c.Ref, c.ID) != nil {
-			ps = append(ps, p)
-		}
-	}
-	return ps
+func (m *member) concerned(c Command) []*partition {
+	return m.those(func(p *partition) bool { return c.Op == "purge" || c.Op == Skip || p.find(c.Ref, c.ID) != nil })
 }
 
 func (p *partition) find(ref driver.Ref, id string) *Item {
 	for it := range p.items.all() {
-		if it.Ref == ref && it.Msg.ID == id && it.state != gone {
+		if it.Ref == ref && it.Msg.ID == id {
 			return it
 		}
 	}
@@ -283,11 +267,10 @@ func (m executor) cancelItems(ctx context.Context, p *partition, match func(*Ite
 	var picked []*Item
 	var ends []*kgo.Record
 	for it := range p.items.all() {
-		if it.state != ready && it.state != waiting || !match(it) {
+		if it.state != ready && it.state != waiting || p.going || !match(it) {
 			continue
 		}
 		picked = append(picked, it)
-		m.enter(it, inflight) // nobody takes it while its end is stored
 		m.withhold(it)
 		if it.logKey != "" {
 			ends = append(ends, m.endOf(it))

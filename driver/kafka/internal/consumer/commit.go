@@ -7,31 +7,23 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
 // keepCommitting commits what is done, every now and then.
 func (m *member) keepCommitting(ctx context.Context) {
-	cluster.Every(ctx, cluster.CommitEvery, func() {
+	for cluster.Pause(ctx, cluster.CommitEvery) == nil {
 		m.copyRests()
-		m.passOn()
-		_ = m.commitDirty(ctx) // tried again with the next tick, since it stays dirty
-	})
+		m.PassOn()
+		_ = m.CommitDirty(ctx) // tried again with the next tick, since it stays dirty
+	}
 }
 
-// commitDirty commits what has changed.
-func (m *member) commitDirty(ctx context.Context) error {
-	m.mu.Lock()
-	var ps []*partition
-	for _, p := range m.parts {
-		if p.dirty && !p.lost {
-			ps = append(ps, p)
-		}
-	}
-	m.mu.Unlock()
-	err := m.commit(ctx, ps...)
+// CommitDirty commits what has changed.
+func (m *member) CommitDirty(ctx context.Context) error {
+	err := m.commit(ctx, m.those(func(p *partition) bool { return p.dirty })...)
 	if err != nil {
 		m.NoteGeneration(m.cl) // partitions that stay ours in a rebalance have a new one
 		if cluster.IsKafka(err, kerr.UnknownMemberID) {
@@ -41,14 +33,15 @@ func (m *member) commitDirty(ctx context.Context) error {
 	return err
 }
 
-// commitLast commits before partitions go. A coordinator in the middle of a rebalance refuses for a moment. What
-// cannot be committed is delivered again.
-func (m *member) commitLast(ctx context.Context, ps []*partition) {
+// commitLast commits before partitions go, and refuses settlements from now on: what is still held is committed as
+// such, and the next owner delivers it. A coordinator in the middle of a rebalance refuses for a moment. What cannot be
+// committed is delivered again.
+func (m *member) commitLast(ctx context.Context, cl *kgo.Client, ps []*partition) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.DrainFor)
 	defer cancel()
 	m.mu.Lock()
 	for _, p := range ps {
-		p.leaving, p.dirty = true, true
+		p.over, p.dirty = true, true
 	}
 	m.mu.Unlock()
 	m.storeUnnamed(ctx, ps)
@@ -64,9 +57,7 @@ func (m *member) commitLast(ctx context.Context, ps []*partition) {
 		if err == nil || cluster.IsKafka(err, kerr.UnknownMemberID) || cluster.Pause(ctx, cluster.FetchWait/5) != nil {
 			return
 		}
-		if m.cl != nil {
-			m.NoteGeneration(m.cl)
-		}
+		m.NoteGeneration(cl)
 	}
 }
 
@@ -78,7 +69,7 @@ func (m *member) storeUnnamed(ctx context.Context, ps []*partition) {
 		m.mu.Lock()
 		for _, p := range ps {
 			if !p.lost {
-				_, more := p.compose("", p.done, nil)
+				_, more := p.compose("", p.done, nil, offsets.ListRoom)
 				unnamed = append(unnamed, more...)
 				for it := range p.items.all() {
 					if it.unsaved || it.tailUnsaved {
@@ -113,12 +104,10 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 			p.commits.Unlock()
 		}
 	}()
-	t := kmsg.NewOffsetCommitRequestTopic()
-	t.Topic = m.mainName
 	var sent []*partition
 	var named []bool // whether it says of each that something is held
 	m.mu.Lock()
-	req := m.CommitAs(m.d.cluster.GroupID(m.topic.Name, m.group))
+	req, t := m.CommitAs(m.d.cluster.GroupID(m.topic.Name, m.group), m.mainName)
 	for _, p := range ps {
 		if !p.dirty || p.lost {
 			continue
@@ -131,9 +120,7 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	if len(sent) == 0 {
 		return nil
 	}
-	req.Topics = append(req.Topics, t)
 	err := cluster.SendCommit(ctx, m.d.cluster.Client, req)
-	var ends []*kgo.Record
 	m.mu.Lock()
 	for i, p := range sent {
 		if err != nil {
@@ -141,9 +128,8 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 			continue
 		}
 		p.begun = p.begun || named[i]
-		ends = append(ends, p.hasPassed(t.Partitions[i].Offset)...)
+		p.hasPassed(t.Partitions[i].Offset)
 	}
 	m.mu.Unlock()
-	m.saver.storeEnds(ends...)
 	return err
 }

@@ -1,8 +1,6 @@
 package consumer
 
 import (
-	"context"
-
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -15,9 +13,7 @@ import (
 
 // retryEnd is a tombstone of the retry log, by its owner.
 func (m *member) retryEnd(p *partition, key string) *kgo.Record {
-	r := record.Tombstone(m.retryName, p.id, key)
-	r.Headers = []kgo.RecordHeader{record.State{Epoch: p.epoch, Offset: -1}.Header()}
-	return r
+	return loggedAs(m.retryName, p.id, key, nil, record.State{Epoch: p.epoch, Offset: -1})
 }
 
 // endOf is the record that ends an item in the retry log.
@@ -49,13 +45,11 @@ func (q *queue) wasLast(it *Item) bool {
 	return known
 }
 
-// storeEnds stores ends that nobody waits for. What is not stored is ended by the next owner, or delivered again.
-func (m saver) storeEnds(rs ...*kgo.Record) {
-	for _, r := range rs {
-		if r != nil {
-			m.d.cluster.Client.Produce(context.Background(), r, nil)
-		}
-	}
+// endLater has the end of something in the retry log stored, for which nobody waits. What is not stored is ended by the
+// next owner, or delivered again.
+func (m saver) endLater(r *kgo.Record) {
+	m.ends = append(m.ends, r)
+	m.saving.Give()
 }
 
 // noteEnded is told that an item has ended.
@@ -81,17 +75,16 @@ func (p *partition) restoreEnded(key string, s record.State, value []byte) {
 	}
 }
 
-// hasPassed is told of a commit, and returns tombstones for what ended before it.
-func (p *partition) hasPassed(base int64) (ends []*kgo.Record) {
+// hasPassed is told of a commit. Tombstones follow for what ended before it.
+func (p *partition) hasPassed(base int64) {
 	p.passed = max(p.passed, base)
 	if p.lost {
-		return nil
+		return
 	}
 	for off, key := range p.ended {
 		if off < p.passed {
-			ends = append(ends, p.m.retryEnd(p, key))
+			p.m.saver.endLater(p.m.retryEnd(p, key))
 			delete(p.ended, off)
 		}
 	}
-	return ends
 }

@@ -28,7 +28,6 @@ func bareGroups(session time.Duration) *Groups {
 func ownedItem(t *testing.T) (*member, *Item) {
 	t.Helper()
 	m := bareGroups(0).newMember(&registry.TopicState{Name: "orders"}, driver.DefaultGroup, driver.Strict)
-	t.Cleanup(m.cancel)
 	p := m.newPartition(0, kadm.Offset{LeaderEpoch: -1})
 	m.parts[0] = p
 	it := &Item{p: p, offset: 3, logKey: "m/3", Msg: &driver.Message{ID: "a", Topic: "orders", Key: "k"}}
@@ -48,8 +47,9 @@ func TestSavedWhileItsPartitionGoes(t *testing.T) {
 	m.mu.Lock()
 	m.stopHanding([]int32{0})
 	m.mu.Unlock()
-	if end := savedLater(m, it, &kgo.Record{Key: []byte("m/3"), Offset: 7}, 0, nil); end != nil {
-		t.Errorf("its record is ended with %q, and it is nowhere else", end.Key)
+	m.saver.stored(saving{it: it, r: &kgo.Record{Key: []byte("m/3"), Offset: 7}}, nil)
+	if len(m.ends) > 0 {
+		t.Errorf("its record is ended with %q, and it is nowhere else", m.ends[0].Key)
 	}
 	if it.logOffset != 7 {
 		t.Errorf("its record is said to be at %d", it.logOffset)
@@ -75,18 +75,18 @@ func TestEndsAreMarks(t *testing.T) {
 		t.Errorf("what is not committed ends with %q, %+v", r.Value, s)
 	}
 	m.remove(late)
-	if ends := it.p.hasPassed(12); len(ends) != 0 {
-		t.Errorf("a commit that has not passed it brings %d tombstones", len(ends))
+	if it.p.hasPassed(12); len(m.ends) != 0 {
+		t.Errorf("a commit that has not passed it brings %d tombstones", len(m.ends))
 	}
-	if ends := it.p.hasPassed(13); len(ends) != 1 || string(ends[0].Key) != "m/12" || ends[0].Value != nil {
-		t.Errorf("a commit that has passed it brings %v", ends)
+	if it.p.hasPassed(13); len(m.ends) != 1 || string(m.ends[0].Key) != "m/12" || m.ends[0].Value != nil {
+		t.Errorf("a commit that has passed it brings %v", m.ends)
 	}
 
 	next := m.newPartition(0, kadm.Offset{LeaderEpoch: -1, At: 5})
 	next.found["m/12"], next.found["m/4"] = r, &kgo.Record{Key: []byte("m/4"), Value: r.Value,
 		Headers: []kgo.RecordHeader{record.State{Offset: 4, Done: true}.Header()}}
 	found := next.begin(20)
-	if !next.done.Has(12) || next.items.of(itemKey{offset: 12}) != nil {
+	if !next.done.Has(12) || next.items.of(12, "") != nil {
 		t.Error("the next owner takes what is marked for unfinished")
 	}
 	var tombs, kept int
@@ -101,11 +101,4 @@ func TestEndsAreMarks(t *testing.T) {
 	if tombs != 1 || kept != 0 {
 		t.Errorf("the next owner ends %d marks that were passed, and writes %d again that were not", tombs, kept)
 	}
-}
-
-// savedLater is told what became of the record of an item.
-func savedLater(m *member, it *Item, r *kgo.Record, changes uint32, err error) *kgo.Record {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.saver.stored(it, r, changes, err)
 }

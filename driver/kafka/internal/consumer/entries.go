@@ -13,65 +13,49 @@ import (
 	"github.com/ferrymq/ferry/internal/envelope"
 )
 
-// Orphans are in flight without a lease.
-func (v *view) Orphans() (out []driver.Problem) {
-	v.each(func(_ *partition, it *Item) {
-		if it.state == inflight && it.claimed == nil {
-			out = append(out, driver.Problem{Kind: "orphan", Group: v.group, ID: it.Msg.ID, Text: "in flight without a lease"})
-		}
-	})
-	return out
-}
-
-// each calls use with the items that are not settled.
-func (v *view) each(use func(*partition, *Item)) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, p := range v.parts {
+// Orphans are in flight without a lease, in the partitions of this process.
+func (vs *views) Orphans() (out []driver.Problem) {
+	for p := range vs.parts() {
 		for it := range p.items.all() {
-			if it.state != gone {
-				use(p, it)
+			if it.state == inflight && it.claimed == nil && !p.m.Visit {
+				out = append(out, driver.Problem{Kind: "orphan", Group: p.m.group, ID: it.Msg.ID,
+					Text: "in flight without a lease"})
 			}
 		}
 	}
+	return out
 }
 
 // Found is an entry with its place in a listing, which is also the cursor.
 type Found struct {
 	driver.Entry
 	At    string
-	spill *spot // where its content is, if not in memory
+	spill *kgo.Record // where its content is, if not in memory
 }
 
-// spot is a record of a retry log.
-type spot struct {
-	topic     string
-	partition int32
-	offset    int64
-}
-
-// Whole reads the content of entries that are not in memory.
-func (d *Groups) Whole(ctx context.Context, fs ...*Found) error {
-	for _, f := range fs {
-		if f.spill == nil {
-			continue
+// Whole returns entries with the content that is not in memory, unless they were settled meanwhile.
+func (d *Groups) Whole(ctx context.Context, found []Found) (out []driver.Entry, err error) {
+	for _, f := range found {
+		if f.spill != nil {
+			r, err := d.cluster.ReadOne(ctx, f.spill.Topic, f.spill.Partition, f.spill.Offset)
+			if err != nil {
+				return nil, err
+			}
+			if m, history, err := contentOf(f.Topic, r); err == nil {
+				f.Message, f.History = m, history
+			}
 		}
-		r, err := d.cluster.ReadOne(ctx, f.spill.topic, f.spill.partition, f.spill.offset)
-		if err != nil {
-			return err
-		}
-		if r == nil || r.Value == nil {
-			continue // settled meanwhile
-		}
-		if m, history, err := contentOf(f.Topic, r); err == nil {
-			f.Message, f.History = m, history
-		}
+		out = append(out, f.Entry)
 	}
-	return nil
+	return out, nil
 }
 
 // contentOf is what a record of a retry log has of a message that is not in memory.
 func contentOf(topic string, r *kgo.Record) (*driver.Message, []driver.Failure, error) {
+	if r == nil || r.Value == nil {
+		return nil, nil, driver.NewError(driver.ErrNotApplied, "the body of a parked message is not where it was stored",
+			"run ferry doctor: somebody else changed an internal topic", nil)
+	}
 	m, err := envelope.Decode(r.Value)
 	if err != nil {
 		return nil, nil, err
@@ -85,29 +69,23 @@ func contentOf(topic string, r *kgo.Record) (*driver.Message, []driver.Failure, 
 // EntryState is the state of an item as operators see it.
 func (it *Item) EntryState() driver.State {
 	return [...]driver.State{gone: "", ready: driver.StateReady, inflight: driver.StateInflight,
-		waiting: driver.StateWaiting, aside: driver.StateReady}[it.state]
+		waiting: driver.StateWaiting}[it.state]
 }
 
 // Entries returns copies of the items that match.
 func (vs *views) Entries(match func(*Item) bool) (out []Found) {
-	for _, v := range vs.All {
-		out = append(out, v.Entries(match)...)
+	for p := range vs.parts() {
+		for it := range p.items.all() {
+			if !match(it) {
+				continue
+			}
+			f := Found{Entry: it.entry(p.m.group), At: record.SortKey(it.Msg.PublishedAt.UnixMilli(), it.Ref)}
+			if it.spilled {
+				f.spill = &kgo.Record{Topic: p.m.retryName, Partition: p.id, Offset: it.logOffset}
+			}
+			out = append(out, f)
+		}
 	}
-	return out
-}
-
-// Entries returns copies of the items that match.
-func (v *view) Entries(match func(*Item) bool) (out []Found) {
-	v.each(func(p *partition, it *Item) {
-		if !match(it) {
-			return
-		}
-		f := Found{Entry: it.entry(v.group), At: record.SortKey(it.Msg.PublishedAt.UnixMilli(), it.Ref)}
-		if it.spilled {
-			f.spill = &spot{v.retryName, p.id, it.logOffset}
-		}
-		out = append(out, f)
-	})
 	return out
 }
 
@@ -125,15 +103,9 @@ func (it *Item) entry(group string) driver.Entry {
 
 // Unread reports whether a place in the main topic lies beyond what was read of its partition.
 func (vs *views) Unread(ref driver.Ref) bool {
-	if ref.IsZero() || ref.Sub != 0 {
-		return false
-	}
-	for _, v := range vs.All {
-		v.mu.Lock()
-		p := v.parts[ref.Partition]
-		found := p != nil && int64(ref.Pos)-1 >= p.done.Next && !p.done.Has(int64(ref.Pos)-1)
-		v.mu.Unlock()
-		if found {
+	at := int64(ref.Pos) - 1
+	for p := range vs.parts() {
+		if p.id == ref.Partition && !ref.IsZero() && ref.Sub == 0 && at >= p.done.Next && !p.done.Has(at) {
 			return true
 		}
 	}
@@ -149,17 +121,17 @@ type Pending struct {
 // Pending lists what has been read by owners and is not settled. A visit also reads what they have not; that is left
 // out.
 func (vs *views) Pending(now time.Time) (out []Pending) {
-	for _, v := range vs.All {
-		v.each(func(p *partition, it *Item) {
-			if v.Visit && it.logKey == "" && it.offset >= p.tally.Next {
-				return
+	for p := range vs.parts() {
+		for it := range p.items.all() {
+			if p.m.Visit && it.logKey == "" && it.offset >= p.tally.Next {
+				continue
 			}
 			e := driver.PendingEntry{Ref: it.Ref, ID: it.Msg.ID, Deliveries: it.lost + 1, State: it.EntryState()}
 			if c := it.claimed; c != nil {
 				e.Instance, e.Idle = c.sub.o.Instance, max(0, now.Sub(c.until.Add(-c.sub.o.Lease)))
 			}
 			out = append(out, Pending{e, fmt.Sprintf("%06d.%016d.%d", p.id, it.Ref.Pos, it.Ref.Sub)})
-		})
+		}
 	}
 	return out
 }

@@ -28,26 +28,16 @@ func (d *Groups) CountConsumers(ctx context.Context, topic string, groups []stri
 	}
 	consumers := map[string]int{}
 	for i, g := range groups {
-		members, here := len(described[ids[i]].Members), d.subscriptions(ids[i])
-		if here > 0 {
-			members = max(0, members-1) + here
+		consumers[g] = len(described[ids[i]].Members)
+		if m := d.memberIn(topic, g); m != nil {
+			m.mu.Lock()
+			if here := len(m.subs); here > 0 {
+				consumers[g] = max(0, consumers[g]-1) + here
+			}
+			m.mu.Unlock()
 		}
-		consumers[g] = members
 	}
 	return consumers, nil
-}
-
-// subscriptions is how many this process has to a group.
-func (d *Groups) subscriptions(groupID string) int {
-	d.mu.Lock()
-	m := d.members[groupID]
-	d.mu.Unlock()
-	if m == nil {
-		return 0
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.subs)
 }
 
 // CountGroup adds up partitions: ours as they are, those of others as they said with their last commit.
@@ -59,15 +49,9 @@ func (d *Groups) CountGroup(ctx context.Context, t *registry.TopicState, gs *dri
 		return err
 	}
 	if m != nil {
-		if err := m.catchUp(ctx); err != nil {
-			return err
-		}
-		m.mu.Lock()
-		for id, p := range m.parts {
-			p.addTo(gs, ends[id])
-		}
-		others = slices.DeleteFunc(others, func(id int32) bool { return m.parts[id] != nil })
-		m.mu.Unlock()
+		m.catchUp(ctx, ends)
+		others = m.without(others)
+		(&views{All: []*member{m}}).addTo(gs, ends)
 	}
 	if len(others) == 0 {
 		return nil
@@ -76,16 +60,26 @@ func (d *Groups) CountGroup(ctx context.Context, t *registry.TopicState, gs *dri
 	if err != nil {
 		return err
 	}
-	logs, err := d.cluster.Offsets(ctx, d.cluster.Admin.ListEndOffsets, d.cluster.RetryTopic(t.Name, gs.Group))
+	logs, err := d.cluster.Ends(ctx, d.cluster.RetryTopic(t.Name, gs.Group))
 	if err != nil {
 		return err
 	}
-	said := map[int32]offsets.Tally{}
+	said, unseen := map[int32]offsets.Tally{}, false
 	for _, id := range others {
 		said[id] = offsets.ReadTally(at[id].Metadata, at[id].At)
-		if m == nil && logs[id] > said[id].Logged {
-			return d.countVisit(ctx, t, gs, ends, others) // something came in that no owner has seen
+		unseen = unseen || m == nil && logs[id] > said[id].Logged
+	}
+	if unseen { // something came in that no owner knows
+		busy, err := d.Consumers(ctx, t.Name, gs.Group) // then a visit changes nothing
+		if err != nil {
+			return err
 		}
+		v, err := d.visit(ctx, t, gs.Group, others, busy, ends)
+		if err != nil {
+			return err
+		}
+		(&views{All: []*member{v}}).addTo(gs, ends)
+		return nil
 	}
 	for id, tally := range said {
 		tally.AddTo(gs, ends[id])
@@ -93,64 +87,35 @@ func (d *Groups) CountGroup(ctx context.Context, t *registry.TopicState, gs *dri
 	return nil
 }
 
-// countVisit counts partitions without an owner by reading them.
-func (d *Groups) countVisit(ctx context.Context, t *registry.TopicState, gs *driver.GroupStats, ends map[int32]int64,
-	ids []int32) error {
-	busy, err := d.Consumers(ctx, t.Name, gs.Group) // then a visit changes nothing
-	if err != nil {
-		return err
-	}
-	v, err := d.visit(ctx, t, gs.Group, ids, busy)
-	if err != nil {
-		return err
-	}
-	defer v.cancel()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for id, p := range v.parts {
-		p.addTo(gs, ends[id])
-	}
-	return nil
-}
-
-// addTo adds an owned partition to the counts of its group.
-func (p *partition) addTo(gs *driver.GroupStats, end int64) {
-	p.current().AddTo(gs, end)
-	for it := range p.items.all() {
-		if it.state == ready {
-			gs.Oldest = max(gs.Oldest, time.Since(it.since), p.m.d.cluster.Now().Sub(it.Msg.PublishedAt))
+// addTo adds partitions to the counts of their group.
+func (vs *views) addTo(gs *driver.GroupStats, ends map[int32]int64) {
+	for p := range vs.parts() {
+		p.current().AddTo(gs, ends[p.id])
+		for it := range p.items.all() {
+			if it.state == ready {
+				gs.Oldest = max(gs.Oldest, time.Since(it.since), p.m.d.cluster.Now().Sub(it.Msg.PublishedAt))
+			}
 		}
 	}
 }
 
-// Tallies are what is counted in each partition of a group.
-func (d *Groups) Tallies(ctx context.Context, t *registry.TopicState, group string) (map[int32]offsets.Tally, error) {
+// Shares tells of each partition of a group what is counted in it, and who reads it: in this process its instances, in
+// others by the names that Kafka knows.
+func (d *Groups) Shares(ctx context.Context, t *registry.TopicState, group string) (tallies map[int32]offsets.Tally,
+	owners map[int32]string, err error) {
 	at, err := d.registry.Committed(ctx, t, group)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := map[int32]offsets.Tally{}
-	for id, o := range at {
-		all[id] = offsets.ReadTally(o.Metadata, o.At)
-	}
-	if m := d.memberIn(t.Name, group); m != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		for id, p := range m.parts {
-			all[id] = p.current()
-		}
-	}
-	return all, nil
-}
-
-// Owners names who reads each partition of a group: in this process by its instances, in others as Kafka knows them.
-func (d *Groups) Owners(ctx context.Context, t *registry.TopicState, group string) (map[int32]string, error) {
 	id := d.cluster.GroupID(t.Name, group)
 	found, err := d.cluster.Admin.DescribeGroups(ctx, id)
 	if err != nil {
-		return nil, d.cluster.Unreached("asking for the members of a group", err)
+		return nil, nil, d.cluster.Unreached("asking for the members of a group", err)
 	}
-	owners := map[int32]string{}
+	tallies, owners = map[int32]offsets.Tally{}, map[int32]string{}
+	for p, o := range at {
+		tallies[p] = offsets.ReadTally(o.Metadata, o.At)
+	}
 	for _, x := range found[id].Members {
 		assigned, ok := x.Assigned.AsConsumer()
 		if !ok {
@@ -165,11 +130,11 @@ func (d *Groups) Owners(ctx context.Context, t *registry.TopicState, group strin
 	if m := d.memberIn(t.Name, group); m != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		for p := range m.parts {
-			owners[p] = m.instances()
+		for id, p := range m.parts {
+			tallies[id], owners[id] = p.current(), m.instances()
 		}
 	}
-	return owners, nil
+	return tallies, owners, nil
 }
 
 // instances are the names of those who consume in this process.

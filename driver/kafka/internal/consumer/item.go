@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/internal/container"
 	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
@@ -16,7 +15,6 @@ const (
 	ready
 	inflight
 	waiting
-	aside // its partition goes: nobody gets it here any more
 	itemStates
 )
 
@@ -34,7 +32,7 @@ type Item struct {
 	Ref       driver.Ref
 
 	attempts int // failed
-	lost     int // leases that count; see losses.go
+	lost     int // leases that count; see lease.go
 	rounds   int
 	history  []driver.Failure
 	past     *losses
@@ -58,11 +56,10 @@ type Item struct {
 	tailUnsaved bool
 	saving      bool   // it is on its way to the retry log
 	endNoted    bool   // its end is not a tombstone yet; see ends.go
+	delivered   bool   // it is in the list of its partition; see partition.deliver
 	changes     uint32 // of its losses: what is stored must be as new
 	size        int    // of its body
 	claimed     *claim
-	tallied     tallied     // as what it is counted
-	delivered   bool        // it is in the list of its partition; see partition.deliver
 	buffer      *pollBuffer // its body is part of; nil: it is its own
 }
 
@@ -86,11 +83,6 @@ func (it *Item) expired(now time.Time) bool {
 type alarm struct {
 	it *Item
 	s  *subscription // whose first lease ends; nil: due or expiry
-}
-
-// newAlarms are by time, since the queue was made: what the wall clock does changes nothing.
-func newAlarms() container.Heap[time.Duration, alarm] {
-	return container.NewHeap[time.Duration](func(alarm, int32) {})
 }
 
 func (q *queue) alarm(at time.Time, it *Item, s *subscription) {

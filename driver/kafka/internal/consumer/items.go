@@ -2,25 +2,12 @@ package consumer
 
 import "iter"
 
-// itemKey is what an item is known by: its offset in the main topic, or its key in the retry log if it has none.
-type itemKey struct {
-	offset int64
-	logKey string
-}
-
-func (it *Item) key() itemKey {
-	if it.offset >= 0 {
-		return itemKey{offset: it.offset}
-	}
-	return itemKey{-1, it.logKey}
-}
-
-// items are those of a partition by key. Offsets that lie together share a block: they come and go in turn, so that the
-// map is seldom asked. With a map of offsets a drain takes 5 % more of the processor (BenchmarkDrain).
+// items are those of a partition, by offset in the main topic, or by key in the retry log if they have none. Offsets
+// that lie together share a block: they come and go in turn, so that the map is seldom asked. With a map of offsets a
+// drain takes 5 % more of the processor (BenchmarkDrain).
 type items struct {
 	blocks   map[int64]*block // by offset / blockItems
-	filled   *block           // of the last put
-	emptied  *block           // of the last drop
+	last     *block           // that was looked for
 	byLogKey map[string]*Item // without an offset
 }
 
@@ -34,14 +21,26 @@ type block struct {
 
 func newItems() items { return items{blocks: map[int64]*block{}, byLogKey: map[string]*Item{}} }
 
-func (s *items) of(k itemKey) *Item {
-	if k.offset < 0 {
-		return s.byLogKey[k.logKey]
+func (s *items) of(offset int64, logKey string) *Item {
+	if offset < 0 {
+		return s.byLogKey[logKey]
 	}
-	if b := s.blocks[k.offset/blockItems]; b != nil {
-		return b.at[k.offset%blockItems]
+	if b := s.block(offset); b != nil {
+		return b.at[offset%blockItems]
 	}
 	return nil
+}
+
+// block is the one of an offset, or nil.
+func (s *items) block(offset int64) *block {
+	if b := s.last; b != nil && b.number == offset/blockItems {
+		return b
+	}
+	b := s.blocks[offset/blockItems]
+	if b != nil {
+		s.last = b
+	}
+	return b
 }
 
 func (s *items) put(it *Item) {
@@ -49,13 +48,10 @@ func (s *items) put(it *Item) {
 		s.byLogKey[it.logKey] = it
 		return
 	}
-	b := s.filled
-	if number := it.offset / blockItems; b == nil || b.number != number {
-		if b = s.blocks[number]; b == nil {
-			b = &block{number: number}
-			s.blocks[number] = b
-		}
-		s.filled = b
+	b := s.block(it.offset)
+	if b == nil {
+		b = &block{number: it.offset / blockItems}
+		s.blocks[b.number], s.last = b, b
 	}
 	at := &b.at[it.offset%blockItems]
 	if *at == nil {
@@ -69,24 +65,14 @@ func (s *items) drop(it *Item) {
 		delete(s.byLogKey, it.logKey)
 		return
 	}
-	b := s.emptied
-	if number := it.offset / blockItems; b == nil || b.number != number {
-		if b = s.blocks[number]; b == nil {
-			return
-		}
-		s.emptied = b
-	}
-	at := &b.at[it.offset%blockItems]
-	if *at == nil {
+	b, at := s.block(it.offset), it.offset%blockItems
+	if b == nil || b.at[at] == nil {
 		return
 	}
-	*at = nil
+	b.at[at] = nil
 	if b.n--; b.n == 0 {
 		delete(s.blocks, b.number)
-		s.emptied = nil
-		if s.filled == b {
-			s.filled = nil
-		}
+		s.last = nil
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // TestSmall: what is made for every message is an object that the collector handles with little work.
 func TestSmall(t *testing.T) {
 	t.Parallel()
-	if entry, delivery := unsafe.Sizeof(Item{}), unsafe.Sizeof(claimedDelivery{}); entry > 512 || delivery > 512 {
+	if entry, delivery := unsafe.Sizeof(Item{}), unsafe.Sizeof(claim{}); entry > 512 || delivery > 512 {
 		t.Errorf("an item has %d bytes and a delivery %d: make them smaller, or measure what it costs", entry, delivery)
 	}
 }
@@ -35,29 +35,29 @@ func TestItems(t *testing.T) {
 			}
 			if rapid.Bool().Draw(r, "put") {
 				s.put(it)
-				model[it.key()] = it
+				model[keyed(it)] = it
 			} else {
 				s.drop(it)
-				delete(model, it.key())
+				delete(model, keyed(it))
 			}
-			if s.of(it.key()) != model[it.key()] {
-				r.Fatalf("item %v is not what was put there last", it.key())
+			if s.of(it.offset, it.logKey) != model[keyed(it)] {
+				r.Fatalf("item %v is not what was put there last", keyed(it))
 			}
 		}
 		found := map[itemKey]*Item{}
 		for it := range s.all() {
-			found[it.key()] = it
+			found[keyed(it)] = it
 		}
 		if !maps.Equal(found, model) {
 			r.Fatalf("%d items, want %d", len(found), len(model))
 		}
 		for it := range s.all() { // what is dropped meanwhile does not come
-			if found[it.key()] == nil {
-				r.Fatalf("item %v came after it was dropped", it.key())
+			if found[keyed(it)] == nil {
+				r.Fatalf("item %v came after it was dropped", keyed(it))
 			}
 			for _, x := range slices.Collect(maps.Values(found)) {
 				s.drop(x)
-				delete(found, x.key())
+				delete(found, keyed(x))
 			}
 		}
 		if len(s.blocks)+len(s.byLogKey) > 0 {
@@ -65,3 +65,11 @@ func TestItems(t *testing.T) {
 		}
 	})
 }
+
+// itemKey is what an item is known by.
+type itemKey struct {
+	offset int64
+	logKey string
+}
+
+func keyed(it *Item) itemKey { return itemKey{it.offset, it.logKey} }

@@ -19,7 +19,7 @@ func TestClaimNobodySaw(t *testing.T) {
 		head driver.Cause // of the first message of the key, if it was delivered
 		lost int
 	}{
-		"closed": {func(_ *member, s *subscription, _ time.Time) { s.giveUp() }, driver.CauseReleased, 0},
+		"closed": {func(_ *member, s *subscription, now time.Time) { s.giveUp(now) }, driver.CauseReleased, 0},
 		"lease is over": {func(m *member, s *subscription, now time.Time) { m.endLeases(s, now.Add(s.o.Lease)) },
 			driver.CauseLeaseExpired, 1},
 	} {
@@ -27,7 +27,7 @@ func TestClaimNobodySaw(t *testing.T) {
 			m, head := ownedItem(t)
 			behind := &Item{p: head.p, offset: 4, Msg: &driver.Message{ID: "b", Topic: "orders", Key: "k"}}
 			s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Minute, MaxRun: 2},
-				holder: scheduler.NewHolder[Item](driver.DefaultWeights, false), done: make(chan struct{})}
+				holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
 			now := time.Now()
 			m.mu.Lock()
 			m.add(behind)
@@ -80,7 +80,7 @@ func TestHoldersHaveDeliveries(t *testing.T) {
 		t.Errorf("they are told to settle %v", held)
 	}
 	for _, last := range []bool{false, true} {
-		seen.p.leaving = last
+		seen.p.over = last
 		next := offsets.NewSet(0)
 		next.ReadMetadata(seen.p.metadata())
 		if told := next.Before[offsets.Location{Retry: false, Offset: 4}] == offsets.LeasedPart; told == last {

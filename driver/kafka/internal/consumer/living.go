@@ -2,13 +2,19 @@ package consumer
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
-	"github.com/ferrymq/ferry/driver/kafka/internal/retrylog"
 )
 
 // A dead letter may be there while its message lives: whoever died between storing the one and ending the other leaves
@@ -38,7 +44,8 @@ func (d *Groups) livesNow(ctx context.Context, t *registry.TopicState, group str
 	}
 	live := make([]bool, len(letters))
 	if own := d.memberIn(t.Name, group); own != nil {
-		ids = own.haveSome(letters, live, ids)
+		own.haveSome(letters, live)
+		ids = own.without(ids)
 	}
 	if len(ids) == 0 {
 		return live, nil
@@ -48,9 +55,9 @@ func (d *Groups) livesNow(ctx context.Context, t *registry.TopicState, group str
 		return nil, err
 	}
 	keys := d.keysOf(t.Name, group)
-	keys.Mu.Lock()
-	defer keys.Mu.Unlock()
-	if err := keys.ReadOn(ctx, d.cluster, d.cluster.RetryTopic(t.Name, group)); err != nil {
+	keys.mu.Lock()
+	defer keys.mu.Unlock()
+	if err := keys.readOn(ctx, d.cluster, d.cluster.RetryTopic(t.Name, group)); err != nil {
 		return nil, err
 	}
 	done := map[int32]*offsets.Set{}
@@ -60,14 +67,13 @@ func (d *Groups) livesNow(ctx context.Context, t *registry.TopicState, group str
 	for i, e := range letters {
 		p := done[e.Ref.Partition]
 		undone := p != nil && e.Ref.Sub == 0 && !p.Has(int64(e.Ref.Pos)-1)
-		live[i] = live[i] || undone || keys.HasOne(ids, e)
+		live[i] = live[i] || undone || keys.hasOne(ids, e)
 	}
 	return live, nil
 }
 
-// haveSome notes which letters have a message that is unsettled in the partitions of this process, and returns the
-// other partitions.
-func (m *member) haveSome(letters []driver.Entry, live []bool, ids []int32) []int32 {
+// haveSome notes which letters have a message that is unsettled in the partitions of this process.
+func (m *member) haveSome(letters []driver.Entry, live []bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.parts {
@@ -75,7 +81,6 @@ func (m *member) haveSome(letters []driver.Entry, live []bool, ids []int32) []in
 			live[i] = live[i] || p.hasOne(e)
 		}
 	}
-	return slices.DeleteFunc(ids, func(id int32) bool { return m.parts[id] != nil })
 }
 
 // hasOne reports whether the message of a dead letter is unsettled in an owned partition, fetched or not.
@@ -83,8 +88,89 @@ func (p *partition) hasOne(e driver.Entry) bool {
 	if e.Ref.Sub == 0 && e.Ref.Partition == p.id && !p.done.Has(int64(e.Ref.Pos)-1) {
 		return true
 	}
-	return slices.ContainsFunc(retrylog.LivingKeys(e), func(key string) bool {
+	return slices.ContainsFunc(livingKeys(e), func(key string) bool {
 		it := p.items.of(keyOf(key))
-		return it != nil && it.state != gone && it.Msg.ID == e.ID
+		return it != nil && it.Msg.ID == e.ID
 	})
+}
+
+// livingKeys are the keys in a retry log under which the message of a dead letter may live: as it was, as what its
+// replay made of it, or with another key.
+func livingKeys(e driver.Entry) []string {
+	keys := []string{fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds), fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1),
+		fmt.Sprintf("k/%s/%s", e.ID, e.Ref)}
+	if e.Ref.Sub == 0 {
+		keys = append(keys, fmt.Sprint(mainPrefix, int64(e.Ref.Pos)-1))
+	}
+	return keys
+}
+
+// liveKeys are the keys of what is unfinished in a retry log that others own. It is read on from where the last look
+// ended.
+type liveKeys struct {
+	mu   sync.Mutex
+	next map[int32]int64
+	live map[logKey]bool
+}
+
+// newLiveKeys knows nothing yet.
+func newLiveKeys() *liveKeys { return &liveKeys{next: map[int32]int64{}, live: map[logKey]bool{}} }
+
+type logKey struct {
+	partition int32
+	key       string
+}
+
+// readOn learns what was stored since the last look.
+func (s *liveKeys) readOn(ctx context.Context, d *cluster.Cluster, topic string) error {
+	ends, err := d.CommittedEnds(ctx, topic)
+	if err != nil {
+		return err
+	}
+	spans := map[int32][2]int64{}
+	for id, end := range ends {
+		if end < s.next[id] { // it was made anew
+			s.next[id] = 0
+			maps.DeleteFunc(s.live, func(k logKey, _ bool) bool { return k.partition == id })
+		}
+		if s.next[id] < end {
+			spans[id] = [2]int64{s.next[id], end}
+		}
+	}
+	if err := d.ReadSpans(ctx, topic, spans, s.note); err != nil {
+		return err
+	}
+	for id, span := range spans {
+		s.next[id] = span[1]
+	}
+	return nil
+}
+
+// note takes in a record of the retry log.
+func (s *liveKeys) note(r *kgo.Record) {
+	key := logKey{r.Partition, string(r.Key)}
+	if strings.HasPrefix(key.key, commandPrefix) || key.key == epochKey {
+		return
+	}
+	x, _ := record.StateOf(r)
+	if x.Late(r) {
+		return
+	}
+	if r.Value == nil || x.Done {
+		delete(s.live, key)
+	} else {
+		s.live[key] = true
+	}
+}
+
+// hasOne reports whether the message of a dead letter is unfinished in one of some partitions.
+func (s *liveKeys) hasOne(ids []int32, e driver.Entry) bool {
+	for _, key := range livingKeys(e) {
+		for _, id := range ids {
+			if s.live[logKey{id, key}] {
+				return true
+			}
+		}
+	}
+	return false
 }

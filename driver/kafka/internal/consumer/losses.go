@@ -3,14 +3,11 @@ package consumer
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
-	"github.com/ferrymq/ferry/driver/kafka/internal/retrylog"
 )
 
 // maxSilent is how many lost deliveries of a message are remembered that had begun.
@@ -22,25 +19,17 @@ type losses struct {
 	silent []string // lost deliveries that had begun and count: nobody has heard of their holders since
 }
 
-func (it *Item) begun() string {
+func (it *Item) losses() losses {
 	if it.past == nil {
-		return ""
+		return losses{}
 	}
-	return it.past.begun
-}
-
-func (it *Item) silent() []string {
-	if it.past == nil {
-		return nil
-	}
-	return it.past.silent
+	return *it.past
 }
 
 func (it *Item) setBegun(token string) {
-	if it.begun() == token {
-		return
+	if past := it.losses(); past.begun != token {
+		it.past = &losses{token, past.silent}
 	}
-	it.past = &losses{begun: token, silent: it.silent()}
 }
 
 // lose counts a lost lease: the first, whoever held it, and others whose handler had begun. That one's token is given,
@@ -51,22 +40,21 @@ func (it *Item) lose(begun string) {
 	}
 	it.once = true
 	it.changes++
-	silent := it.silent()
+	it.setBegun("")
 	if begun != "" {
-		silent = append(slices.Clone(silent[max(0, len(silent)+1-maxSilent):]), begun)
-	}
-	if begun != "" || it.past != nil {
-		it.past = &losses{silent: silent}
+		silent := it.losses().silent
+		it.past = &losses{silent: append(slices.Clone(silent[max(0, len(silent)+1-maxSilent):]), begun)}
 	}
 }
 
 // hear takes back the count of a lost delivery whose holder lives, and reports whether it counted.
 func (it *Item) hear(token string) bool {
-	at := slices.Index(it.silent(), token)
+	past := it.losses()
+	at := slices.Index(past.silent, token)
 	if at < 0 {
 		return false
 	}
-	it.past = &losses{begun: it.past.begun, silent: slices.Delete(slices.Clone(it.past.silent), at, at+1)}
+	it.past = &losses{past.begun, slices.Delete(slices.Clone(past.silent), at, at+1)}
 	it.lost = max(0, it.lost-1)
 	it.changes++
 	return true
@@ -75,13 +63,11 @@ func (it *Item) hear(token string) bool {
 // unbegin is told that a delivery whose handler had begun went back in order. Its record must not say that it had when
 // the next one is lost.
 func (m *member) unbegin(it *Item) {
-	if it.begun() == "" {
-		return
+	if it.losses().begun != "" {
+		it.setBegun("")
+		it.changes++
+		it.p.suspect(it)
 	}
-	it.setBegun("")
-	it.changes++
-	m.saver.suspect(it)
-	m.saving.Give()
 }
 
 // noteSilent notes that a delivery was lost whose handler had begun: its holder may speak of it again.
@@ -97,32 +83,28 @@ func (c *claim) noteSilent() {
 // maxSilentClaims bounds the lost deliveries that a subscription may speak of when it is closed.
 const maxSilentClaims = 10_000
 
-// heard is told that a holder speaks of a delivery that it has lost. It returns the notice for the owner of the
+// heard is told that the holder speaks of a delivery that it has lost. It returns the notice for the owner of the
 // partition, if that is another one or may be.
-func (s *subscription) heard(d *driver.Delivery, now time.Time) *kgo.Record {
-	c, ok := d.Token.(*claim)
-	if !ok || c.sub != s || !c.begun {
+func (c *claim) heard(now time.Time) []*kgo.Record {
+	if !c.begun {
 		return nil
 	}
-	sure := s.m.vouched(now)
+	m := c.sub.m
+	sure := m.vouched(now)
 	switch {
 	case c.silent:
 		c.silent = false
-		if p := s.m.parts[c.p.id]; p != nil && sure {
+		if p := m.parts[c.p.id]; p != nil && sure {
 			p.hear(c.String(), c.logKey)
 			return nil
 		}
-	case !c.ended && !sure && !c.spoken: // see forfeit
+	case !c.ended && !sure && !c.spoken: // see refuse
 		c.spoken = true
 	default:
 		return nil
 	}
-	return c.notice()
-}
-
-func (c *claim) notice() *kgo.Record {
-	return &kgo.Record{Topic: c.p.m.retryName, Partition: c.p.id, Key: []byte(retrylog.NoticePrefix + c.String()),
-		Value: []byte(c.logKey), Headers: []kgo.RecordHeader{record.State{Insert: true, Offset: -1}.Header()}}
+	return []*kgo.Record{loggedAs(m.retryName, c.p.id, noticePrefix+c.String(), []byte(c.logKey),
+		record.State{Insert: true, Offset: -1})}
 }
 
 // tell stores notices, and waits a while for it. They are on their way all the same when it was not long enough.
@@ -135,33 +117,9 @@ func (m saver) tell(ctx context.Context, notices []*kgo.Record) {
 	m.d.cluster.ProduceEach(ctx, notices)
 }
 
-// lastNotices are those of a subscription that closes: who closes it lives.
-func (s *subscription) lastNotices(now time.Time) (notices []*kgo.Record) {
-	for _, c := range s.silent {
-		if !c.silent {
-			continue
-		}
-		if r := s.heard(&driver.Delivery{Token: c}, now); r != nil {
-			notices = append(notices, r)
-		}
-	}
-	s.silent = nil
-	return notices
-}
-
 // hear takes a notice about a message of an owned partition.
 func (p *partition) hear(token, logKey string) {
 	if it := p.items.of(keyOf(logKey)); it != nil && it.hear(token) {
-		p.m.saver.suspect(it)
-		p.m.saving.Give()
+		p.suspect(it)
 	}
-}
-
-// noticeAdded takes a notice that comes while we own the retry log, and ends it.
-func (p *partition) noticeAdded(key string, r *kgo.Record) (end *kgo.Record) {
-	if r.Value == nil {
-		return nil
-	}
-	p.hear(strings.TrimPrefix(key, retrylog.NoticePrefix), string(r.Value))
-	return p.m.retryEnd(p, key)
 }

@@ -29,8 +29,8 @@ func Edited(m, edit *driver.Message) *driver.Message {
 func (d *Groups) Inserted(t *registry.TopicState, group string, msg *driver.Message, key string,
 	s record.State) *kgo.Record {
 	s.Insert, s.Loose, s.Tail, s.Cause, s.Offset, s.Order = true, true, true, driver.CauseReplay, -1, 1<<62
-	r := &kgo.Record{Topic: d.cluster.RetryTopic(t.Name, group), Partition: d.registry.PartitionFor(t, msg.Key),
-		Key: []byte(key), Value: envelope.Append(nil, msg), Headers: []kgo.RecordHeader{s.Header()}}
+	r := loggedAs(d.cluster.RetryTopic(t.Name, group), d.registry.PartitionFor(t, msg.Key), key,
+		envelope.Append(nil, msg), s)
 	if msg.Key == "" && s.Ref.Sub == 0 {
 		r.Partition = s.Ref.Partition
 	}
@@ -64,7 +64,7 @@ func (m executor) reschedule(ctx context.Context, p *partition, c Command, edit 
 		m.mu.Lock()
 		it = p.find(c.Ref, c.ID)
 	}
-	if it == nil || it.state != waiting {
+	if it == nil || it.state != waiting || p.going {
 		m.mu.Unlock()
 		return ErrBusy(c.ID, driver.StateReady)
 	}
@@ -90,14 +90,9 @@ func (m executor) reschedule(ctx context.Context, p *partition, c Command, edit 
 		m.wait(it)
 		return err
 	}
-	it.cause, it.loose, it.Tail = driver.CauseReplay, it.loose || rekeyed, it.Tail || rekeyed
+	it.cause, it.loose, it.Tail = s.Cause, s.Loose, s.Tail
 	it.p.saved(it, r)
-	if it.due = time.Now().Add(c.After); c.After <= 0 {
-		m.becomeDue(it)
-	} else {
-		m.wait(it)
-	}
-	m.alarmExpiry(it)
+	m.back(it, c.After)
 	return nil
 }
 

@@ -15,31 +15,28 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
-	"github.com/ferrymq/ferry/driver/kafka/internal/retrylog"
 )
 
 // partition is one that this process owns for a group, or visits. Guarded by the member's mu.
 type partition struct {
-	id         int32
-	m          *member
-	done       *offsets.Set
-	end        int64 // of the main topic when it was assigned
-	items      items
-	pending    []*Item // from the retry log, not yet in the queue, by order
-	retryLog   *compacted.Table
-	epoch      int64
-	loaded     bool
-	going      bool // it goes to another member: nothing more of it is handed out
-	settleOver bool // the time to settle is over: what is held is lost, and committed so
-	lost       bool // no longer ours
+	id       int32
+	m        *member
+	done     *offsets.Set
+	end      int64 // of the main topic when it was assigned
+	items    items
+	pending  []*Item // from the retry log, not yet in the queue, by order
+	retryLog *compacted.Table
+	epoch    int64 // of ours; while the retry log is read, the highest there
+	going    bool  // it goes to another member: nothing more of it is handed out
+	over     bool  // the time to settle is over: what is held is lost, and what is committed now is the last word
+	lost     bool  // no longer ours
 	// succeeded says that another consumer owns it, and that we have not been told yet.
 	succeeded   bool
 	leased      int   // claims
 	dirty       bool  // something is done that is not committed
-	leaving     bool  // what is committed now is the last word
-	leftInOrder bool  // and it is committed
+	leftInOrder bool  // the last word is committed
 	careful     int64 // before it, an earlier owner may have delivered what it did not commit
-	running     bool  // loaded completely
+	running     bool  // the retry log is read, and its items are there
 
 	tailed int64            // how many items joined the tail; see toTail
 	begun  bool             // we have committed who holds something of it
@@ -54,8 +51,9 @@ type partition struct {
 	ownedFrom, trimmed int64 // of the retry log: where our ownership begins, and what is deleted
 
 	tally offsets.Tally
-	// counts of items, as what they are tallied.
-	counts [talliedAs]int
+	// counts of items, but for those that are gone: a commit, which is made five times a second under the lock that claims
+	// and settlements need, does not look at all of them.
+	counts [itemStates]int
 	// delivered are the items that a commit may have to name, and some that it need not name any more.
 	delivered []*Item
 
@@ -65,40 +63,43 @@ type partition struct {
 	transacting  bool        // transact runs
 	transactions int
 
-	// While the retry log is read: what is in it, what must be written again, and the highest epoch.
+	// While the retry log is read: what is in it, and what must be written again.
 	found    map[string]*kgo.Record
 	doubtful map[string]bool
-	notices  map[string]string // see losses.go
-	resolved map[string]*Item  // had begun with the last owner
-	newest   int64
+	resolved map[string]*Item // had begun with the last owner
 }
 
 // load reads what the group left unfinished, before anything is fetched from the main topic.
-func (m *member) load(ctx context.Context, id int32, at kadm.Offset) (*partition, error) {
+func (m *member) load(ctx context.Context, id int32, at kadm.Offset) (err error) {
 	p := m.newPartition(id, at)
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
 	if err := p.checkLog(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.readLog(ctx); err != nil {
-		p.close()
-		return nil, err
+		return err
 	}
-	ends, err := m.d.cluster.Offsets(ctx, m.d.cluster.Admin.ListCommittedOffsets, m.mainName)
+	ends, err := m.d.cluster.CommittedEnds(ctx, m.mainName)
 	if err != nil {
-		p.close()
-		return nil, err
+		return err
 	}
 	m.mu.Lock()
 	rs := p.takeOver(p.begin(ends[id]))
 	m.mu.Unlock()
 	if err := m.d.cluster.Produce(ctx, rs...); err != nil {
-		p.close()
-		return nil, err
+		return err
 	}
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	p.tookOver(rs)
-	m.mu.Unlock()
-	return p, nil
+	m.parts[id] = p
+	delete(m.coming, id)
+	m.wakeAll()
+	return nil
 }
 
 // committedAt is what a group has committed for a partition: nothing, if that was added a moment ago.
@@ -111,29 +112,34 @@ func committedAt(all map[int32]kadm.Offset, id int32) kadm.Offset {
 
 func (m *member) newPartition(id int32, committed kadm.Offset) *partition {
 	at := max(0, committed.At)
-	p := &partition{id: id, m: m, cut: -1, done: offsets.Committed(committed), items: newItems(),
-		found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, notices: map[string]string{},
-		resolved: map[string]*Item{}, passed: at, ended: map[int64]string{}, doneKeys: map[string]int64{},
-		tally:   offsets.ReadTally(committed.Metadata, at),
+	return &partition{id: id, m: m, cut: -1, done: offsets.Committed(committed), items: newItems(),
+		found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, resolved: map[string]*Item{}, passed: at,
+		ended: map[int64]string{}, doneKeys: map[string]int64{}, tally: offsets.ReadTally(committed.Metadata, at),
 		emitter: m.d.cluster.Transactor(m.d.cluster.GroupID(m.topic.Name, m.group), id)}
-	return p
 }
 
 // begin turns what was read of the retry log into items, and returns it. The main topic ended at end.
 func (p *partition) begin(end int64) map[string]*kgo.Record {
-	p.end, p.epoch, p.loaded = end, p.newest+1, true
+	p.end, p.epoch = end, p.epoch+1
 	if !p.done.Clean {
 		p.careful = min(end, p.done.Base+cluster.WindowItems)
 	}
 	p.keepCutOff()
+	heard := map[string]string{}
 	for key, r := range p.found {
-		if it := p.restore(key, r); it != nil {
+		token, notice := strings.CutPrefix(key, noticePrefix)
+		if notice {
+			heard[token] = string(r.Value)
+		}
+		if notice || strings.HasPrefix(key, commandPrefix) { // nobody waits for that any more, or asks again
+			delete(p.found, key)
+			p.doubtful[key] = true // a tombstone follows
+		} else if it := p.restore(key, r); it != nil {
 			p.pending = append(p.pending, it)
 		}
 	}
-	for key, logKey := range p.notices {
-		p.hear(strings.TrimPrefix(key, retrylog.NoticePrefix), logKey)
-		p.doubtful[key] = true // it has been heard: a tombstone follows
+	for token, logKey := range heard {
+		p.hear(token, logKey)
 	}
 	slices.SortFunc(p.pending, func(a, b *Item) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.among, b.among), cmp.Compare(a.offset, b.offset),
@@ -156,18 +162,15 @@ func (p *partition) close() {
 
 // release puts restored items into the queue that come before an offset of the main topic.
 func (p *partition) release(before int64) {
-	for len(p.pending) > 0 && p.pending[0].order <= before {
-		if it := p.pending[0]; p.items.of(it.key()) == it {
+	all := before >= p.end
+	for len(p.pending) > 0 && (all || p.pending[0].order <= before) {
+		if it := p.pending[0]; p.items.of(it.offset, it.logKey) == it {
 			p.m.add(it)
 		}
 		p.pending = p.pending[1:]
 	}
-	if before >= p.end {
+	if all {
 		p.end = -1
-		for _, it := range p.pending {
-			p.m.add(it)
-		}
-		p.pending = nil
 	}
 }
 
@@ -192,37 +195,27 @@ func (m *member) decode(r *kgo.Record) fetched {
 	return fetched{r, &Item{Msg: msg, size: len(r.Value), offset: r.Offset, order: r.Offset, Ref: record.RefOf(r)}, err}
 }
 
-// feed takes a fetched record, and returns it when it cannot be decoded.
-func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
+// feed takes a fetched record. What comes right behind it is for release.
+func (p *partition) feed(f fetched) {
 	r, it := f.r, f.it
 	p.done.SkipTo(r.Offset)
 	p.done.Next = r.Offset + 1
 	p.done.Read(r)
-	if len(p.pending) > 0 {
-		p.release(r.Offset)
-	}
-	defer func() {
-		if p.end >= 0 && r.Offset+1 >= p.end {
-			p.release(p.end)
-		}
-	}()
-	if r.Attrs.IsControl() || record.IsLate(r) { // where a transaction ended, or void
+	p.release(r.Offset)
+	if r.Attrs.IsControl() || record.IsLate(r) || // where a transaction ended, or void
+		f.problem == nil && r.Offset < p.doneKeys[it.Msg.Key] {
 		p.done.Set(r.Offset)
 	}
 	if p.done.Has(r.Offset) {
 		p.dirty = true
-		return nil, nil
+		return
 	}
 	if f.problem != nil {
-		return r, f.problem
-	}
-	if r.Offset < p.doneKeys[it.Msg.Key] {
-		p.done.Set(r.Offset)
-		p.dirty = true
-		return nil, nil
+		p.m.bad = append(p.m.bad, invalid{p, r, f.problem})
+		return
 	}
 	it.p = p
-	p.m.buffer.share(it)
+	p.m.share(it)
 	if s, ok := record.StateOf(r); ok {
 		it.cause = s.Cause
 	}
@@ -235,18 +228,18 @@ func (p *partition) feed(f fetched) (bad *kgo.Record, problem error) {
 	p.items.put(it)
 	p.m.add(it)
 	if p.m.diverts(it) {
-		p.m.suspects = append(p.m.suspects, it)
+		p.m.saver.saveSoon(it)
 	}
-	return nil, nil
 }
 
 // recall tells an item what became of it with the last owner. If that one left in order, whoever held it was told, and
-// nothing is lost.
+// nothing is lost. Only the next owner counts and stores what was lost: a visit just shows it, and that of a group with
+// consumers shows what they hold instead, see showLeased.
 func (p *partition) recall(it *Item, at offsets.Location) {
-	if !p.m.tenure.recalls() {
+	if p.m.Busy {
 		return
 	}
-	kind, begun := p.done.Before[at], it.begun()
+	kind, begun := p.done.Before[at], it.losses().begun
 	switch {
 	case kind == offsets.ReturnedPart:
 		it.cause = driver.CauseReleased
@@ -258,10 +251,24 @@ func (p *partition) recall(it *Item, at offsets.Location) {
 	case kind == offsets.LeasedPart || begun != "":
 		it.lose(begun)
 		it.cause = driver.CauseLeaseExpired
-		p.m.tenure.lost(p, it)
+		if !p.m.Visit {
+			p.tally.Redelivered++
+			p.suspect(it)
+		}
 	}
-	if begun != "" {
-		p.m.tenure.resolve(p, it)
+	if begun != "" && !p.m.Visit {
+		it.setBegun("")
+		it.unsaved, it.saving = false, true // until takeOver has stored it
+		p.resolved[it.logKey] = it
+	}
+}
+
+// suspect notes an item whose losses must be stored: once what begins our ownership is, which may write again what was
+// there before.
+func (p *partition) suspect(it *Item) {
+	it.unsaved = true
+	if p.running {
+		p.m.saver.saveSoon(it)
 	}
 }
 

@@ -1,6 +1,9 @@
 package consumer
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // pollBuffer is the memory of what one poll brought: bodies are parts of it, as long as most of them are needed. When
 // few are left for a while they are copied, so that a slow message keeps no more than four times its size from being
@@ -8,16 +11,19 @@ import "bytes"
 type pollBuffer struct {
 	items       []*Item
 	bytes, left int
-	waning      bool // few are left
+	waning      bool // few were left at the last tick
+	listed      bool // among the buffers of its queue
 }
 
-// pollBuffers are those that few are left of, since the last call and since the one before.
-type pollBuffers struct{ waning, waned []*pollBuffer }
-
-// share notes that the body of an item is part of the buffer.
-func (l *pollBuffer) share(it *Item) {
+// share notes that the body of an item is part of what was polled last.
+func (q *queue) share(it *Item) {
+	l := q.buffer
 	if l == nil || it.size == 0 {
 		return
+	}
+	if !l.listed {
+		l.listed = true
+		q.buffers = append(q.buffers, l)
 	}
 	it.buffer = l
 	l.items = append(l.items, it)
@@ -25,8 +31,8 @@ func (l *pollBuffer) share(it *Item) {
 	l.left += it.size
 }
 
-// release is told that an item has left the window: its body is not needed any more, or for long.
-func (ls *pollBuffers) release(it *Item) {
+// unshare is told that an item has left the window: its body is not needed any more, or for long.
+func (it *Item) unshare() {
 	l := it.buffer
 	if l == nil {
 		return
@@ -37,42 +43,38 @@ func (ls *pollBuffers) release(it *Item) {
 	}
 	if l.left -= it.size; l.left == 0 {
 		l.items, l.bytes = nil, 0 // items lead to the memory too
-	} else if !l.waning && 4*l.left <= l.bytes {
-		l.waning = true
-		ls.waning = append(ls.waning, l)
 	}
 }
 
-// copyRests copies what is left of buffers that were waning at the last call already.
-func (ls *pollBuffers) copyRests() {
-	waned := ls.waned
-	ls.waned, ls.waning = ls.waning, nil
-	for _, l := range waned {
-		if l.waning = l.left > 0 && 4*l.left <= l.bytes; !l.waning { // all are done, or there came more of the poll
-			continue
+// copyRests is done with every tick of commits: it copies what is left of buffers that were waning at the last one
+// already.
+func (q *queue) copyRests() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.buffers = slices.DeleteFunc(q.buffers, func(l *pollBuffer) bool {
+		few := 4*l.left <= l.bytes
+		if few && l.waning {
+			l.copy()
 		}
-		if l.copy(); l.left > 0 {
-			ls.waning = append(ls.waning, l)
-		}
-	}
+		l.waning, l.listed = few, l.left > 0
+		return !l.listed
+	})
 }
 
 func (l *pollBuffer) copy() {
-	kept := l.items[:0]
 	l.bytes, l.left = 0, 0
-	for _, x := range l.items {
-		switch {
-		case x.buffer != l:
-		case x.state == ready || x.state == waiting || x.claimed != nil:
+	l.items = slices.DeleteFunc(l.items, func(x *Item) bool {
+		if x.buffer != l {
+			return true
+		}
+		if x.state == ready || x.state == waiting || x.claimed != nil {
 			x.buffer = nil
 			x.own()
-		default: // somebody reads it without a lock, and will soon be done
-			kept = append(kept, x)
-			l.bytes, l.left = l.bytes+x.size, l.left+x.size
+			return true
 		}
-	}
-	clear(l.items[len(kept):])
-	l.items = kept
+		l.bytes, l.left = l.bytes+x.size, l.left+x.size // somebody reads it without a lock, and will soon be done
+		return false
+	})
 }
 
 // own gives an item a copy of its body.
@@ -80,11 +82,4 @@ func (it *Item) own() {
 	m := *it.Msg
 	m.Body = bytes.Clone(m.Body)
 	it.Msg = &m
-}
-
-// copyRests is done with every tick of commits.
-func (q *queue) copyRests() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.buffers.copyRests()
 }

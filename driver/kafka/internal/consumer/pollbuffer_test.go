@@ -16,7 +16,8 @@ func TestPollBuffer(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(r, "items")
-		memory, l, ls := bytes.Repeat([]byte{1}, 100*n), &pollBuffer{}, &pollBuffers{}
+		memory, l := bytes.Repeat([]byte{1}, 100*n), &pollBuffer{}
+		q := &queue{buffer: l}
 		var its []*Item
 		for i := range n {
 			size := rapid.IntRange(0, 100).Draw(r, "size")
@@ -25,18 +26,18 @@ func TestPollBuffer(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(r, "read without a lock") == 0 {
 				it.state = inflight
 			}
-			l.share(it)
+			q.share(it)
 			its = append(its, it)
 		}
 		for _, i := range rapid.Permutation(its).Draw(r, "order") {
 			if rapid.Bool().Draw(r, "settled") {
 				i.state = gone
 			}
-			ls.release(i)
+			i.unshare()
 			called := rapid.Bool().Draw(r, "called twice")
 			if called {
-				ls.copyRests()
-				ls.copyRests()
+				q.copyRests()
+				q.copyRests()
 			}
 			borrowed, busy := 0, 0
 			for _, x := range its {

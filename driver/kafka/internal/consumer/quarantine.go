@@ -21,7 +21,11 @@ type invalid struct {
 
 // quarantine stores broken records whole among the invalid of the topic, then their offsets are done. The key is the
 // place they were found at, so that several groups store them once.
-func (m *member) quarantine(ctx context.Context, bad []invalid) {
+func (m *member) quarantine(ctx context.Context) {
+	m.mu.Lock()
+	bad := m.bad
+	m.bad = nil
+	m.mu.Unlock()
 	for _, b := range bad {
 		if err := m.d.cluster.Produce(ctx, m.d.registry.InvalidRecord(m.topic.Name, b.r, b.problem)); err != nil &&
 			!errors.Is(err, driver.ErrTooLarge) {
@@ -35,9 +39,10 @@ func (m *member) quarantine(ctx context.Context, bad []invalid) {
 }
 
 // deadRecord is the dead letter of an item. The key makes a repeat harmless.
-func (m *member) deadRecord(it *Item, last driver.Failure, instance string) *kgo.Record {
-	if last.At.IsZero() {
-		last.At = time.Now().UTC()
+func (m *member) deadRecord(it *Item, failed *driver.Failure, instance string) *kgo.Record {
+	last := driver.Failure{At: time.Now().UTC()}
+	if failed != nil {
+		last = *failed
 	}
 	dl := &driver.DeadLetter{
 		Message: it.Msg, History: it.history, Attempts: it.attempts, Deliveries: it.lost + 1, Rounds: it.rounds,

@@ -19,13 +19,13 @@ type queue struct {
 	scheduled                     scheduler.Queue[Item] // what is ready, waits in strict order, or is claimed
 	run                           []*Item               // scratch of take
 	began                         time.Time
-	alarms                        container.Heap[time.Duration, alarm] // by time since began
+	alarms                        container.Heap[time.Duration, alarm] // by time since began, whatever the wall clock does
 	places                        uint64
 	claims                        uint64
-	items                         int
-	window, windowBytes, logBytes int // see full and spill
-	counts                        [itemStates]int
-	buffers                       pollBuffers
+	window, windowBytes, logBytes int             // see full and spill
+	counts                        [itemStates]int // but for those that are gone
+	buffer                        *pollBuffer     // of what is fed
+	buffers                       []*pollBuffer
 	instant                       time.Time // while much is fed at once: when that began; otherwise zero
 	wake                          chan struct{}
 	awaited                       bool           // somebody waits for wake
@@ -33,8 +33,9 @@ type queue struct {
 }
 
 func newQueue(order driver.Order) *queue {
-	q := &queue{order: order, began: time.Now(), alarms: newAlarms(), wake: make(chan struct{}), ring: cluster.NewSignal()}
+	q := &queue{order: order, began: time.Now(), wake: make(chan struct{}), ring: cluster.NewSignal()}
 	q.scheduled = scheduler.New[Item](q.wakeAll)
+	q.alarms = container.NewHeap[time.Duration](func(alarm, int32) {})
 	return q
 }
 
@@ -77,18 +78,11 @@ func (q *queue) blocks(it *Item) bool {
 }
 
 func (q *queue) enter(it *Item, to itemState) {
-	if it.state != gone {
-		q.counts[it.state]--
-	} else {
-		q.items++
-	}
+	q.counts[it.state]--
+	it.p.counts[it.state]--
 	it.state = to
-	if to != gone {
-		q.counts[to]++
-	} else {
-		q.items--
-	}
-	it.p.count(it)
+	q.counts[to]++
+	it.p.counts[to]++
 }
 
 // add takes a new item: ready, or waiting until it.due.
@@ -108,8 +102,9 @@ func (q *queue) add(it *Item) {
 
 // offer makes an item ready at its place.
 func (q *queue) offer(it *Item) {
-	if it.p.going {
-		q.setAside(it)
+	if it.p.going { // the next owner offers it
+		q.enter(it, ready)
+		q.scheduled.Remove(&it.Node)
 		return
 	}
 	it.since = q.instant
@@ -125,17 +120,18 @@ func (q *queue) offer(it *Item) {
 	q.scheduled.Ready(&it.Node, it.Msg.Key, it.Msg.Priority.Lane())
 }
 
-// leaveToClock has the clock end an item that has expired.
-func (q *queue) leaveToClock(it *Item, now time.Time) {
+// leaveToClock has the clock end an item that has expired, at a time from now on.
+func (q *queue) leaveToClock(it *Item, at time.Time) {
 	q.withhold(it)
 	q.enter(it, waiting)
-	it.due = now
-	q.alarm(now, it, nil)
+	it.due = at
+	q.alarm(at, it, nil)
 }
 
 // withhold has nobody claim an item while its end is stored. In strict order it keeps its place of its key, if it has
 // one.
 func (q *queue) withhold(it *Item) {
+	q.enter(it, inflight)
 	if q.order == driver.Strict && it.Chained() {
 		q.scheduled.Block(&it.Node, it.Msg.Key)
 	} else {
@@ -145,23 +141,13 @@ func (q *queue) withhold(it *Item) {
 
 // wait keeps an item until it.due. In strict order it stays at its place of its key.
 func (q *queue) wait(it *Item) {
-	if it.p.going {
-		q.setAside(it)
-		return
-	}
 	q.enter(it, waiting)
 	q.alarm(it.due, it, nil)
-	if q.blocks(it) {
+	if q.blocks(it) && !it.p.going {
 		q.scheduled.Block(&it.Node, it.Msg.Key)
 	} else {
 		q.scheduled.Remove(&it.Node)
 	}
-}
-
-// setAside takes an item out of the queue, for the next owner of its partition.
-func (q *queue) setAside(it *Item) {
-	q.enter(it, aside)
-	q.scheduled.Remove(&it.Node)
 }
 
 // becomeDue offers an item whose time has come.
@@ -209,10 +195,7 @@ func (q *queue) take(s *subscription, most int, now time.Time) []*claim {
 func (q *queue) claim(s *subscription, it *Item, now time.Time) *claim {
 	q.enter(it, inflight)
 	q.claims++
-	h := new(claimedDelivery)
-	c := &h.claim
-	c.made = h
-	c.it, c.p, c.sub, c.number, c.until = it, it.p, s, q.claims, now.Add(s.o.Lease)
+	c := &claim{it: it, p: it.p, sub: s, number: q.claims, until: now.Add(s.o.Lease)}
 	it.claimed = c
 	it.p.leased++
 	it.p.dirty = true // who is held is committed too
@@ -250,18 +233,12 @@ func (q *queue) returnBehind(it *Item, lost bool) {
 func (q *queue) takeBack(c *claim, cause driver.Cause) {
 	it := c.it
 	q.end(c)
-	if c.delivery != nil {
+	if c.delivered {
 		it.cause = cause
 	}
 	it.p.m.unbegin(it)
-	q.giveBack(it)
-}
-
-// giveBack offers a returned item at its old place, unless it has expired meanwhile.
-func (q *queue) giveBack(it *Item) {
 	it.p.dirty = true // that it was given back is committed too
 	q.offer(it)
-	q.alarmExpiry(it)
 }
 
 // remove forgets an item.

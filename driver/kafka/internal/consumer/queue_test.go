@@ -51,3 +51,27 @@ func TestExpiringInRelaxedOrder(t *testing.T) {
 		m.mu.Unlock()
 	}
 }
+
+// TestGoingKeepsItsWait: what waits for a retry when its partition goes is still what waits, for operators and for what
+// is stored of it, and neither its time nor its return has it handed out here again.
+func TestGoingKeepsItsWait(t *testing.T) {
+	t.Parallel()
+	m, it := ownedItem(t)
+	s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Hour, MaxRun: 2},
+		holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
+	m.mu.Lock()
+	it.due = time.Now().Add(time.Minute)
+	m.wait(it)
+	m.stopHanding([]int32{0})
+	if it.EntryState() != driver.StateWaiting || it.p.current().Waiting != 1 {
+		t.Errorf("it is %s, and %d wait", it.EntryState(), it.p.current().Waiting)
+	}
+	m.mu.Unlock()
+	m.ringDue(it.due)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.offer(it)
+	if claims := m.take(s, 1, it.due); len(claims) != 0 || it.p.current().Ready != 1 {
+		t.Errorf("%d claims of what goes, and %d are ready for the next owner", len(claims), it.p.current().Ready)
+	}
+}

@@ -20,11 +20,10 @@ func (d *Groups) SkipLogged(ctx context.Context, t *registry.TopicState, group s
 	if err != nil {
 		return err
 	}
-	v, err := d.visit(ctx, t, group, ids, false)
+	v, err := d.visit(ctx, t, group, ids, false, to)
 	if err != nil {
 		return err
 	}
-	defer v.cancel()
 	for id, p := range v.parts { // nobody else knows it
 		if _, err := v.executor.skip(ctx, p, to[id]); err != nil {
 			return err
@@ -33,47 +32,76 @@ func (d *Groups) SkipLogged(ctx context.Context, t *registry.TopicState, group s
 	return nil
 }
 
-// Compare counts what a reset changes, and returns the metadata of the new offsets.
+// Compare counts what a reset changes, and returns the metadata of the new offsets and what the retry log has to say
+// before they are set.
 func (d *Groups) Compare(ctx context.Context, t *registry.TopicState, group string, to, ends map[int32]int64,
-	report *driver.ResetReport) (map[int32]string, error) {
+	report *driver.ResetReport) (meta map[int32]string, rs []*kgo.Record, err error) {
 	starts, err := d.registry.Position(ctx, t, registry.BeginPosition)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	vs, err := d.Look(ctx, t, group)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer vs.Close()
-	meta := map[int32]string{}
-	for _, v := range vs.All {
-		v.compare(to, starts, ends, report, meta)
+	elsewhere := map[driver.Ref]bool{} // dead, or replayed and not settled
+	if err := d.registry.EachDead(ctx, t, group, func(e driver.Entry) { elsewhere[e.Ref] = true }); err != nil {
+		return nil, nil, err
 	}
-	return meta, nil
+	for p := range vs.parts() {
+		for it := range p.items.all() {
+			if it.offset < 0 {
+				elsewhere[it.Ref] = true
+			}
+		}
+	}
+	meta = map[int32]string{}
+	for p := range vs.parts() {
+		from := max(to[p.id], starts[p.id])
+		p.compare(to[p.id], from, ends[p.id], report)
+		rs = append(rs, p.leaveOut(elsewhere, from, report)...)
+		meta[p.id] = fmt.Sprintf("%c%d;%s", offsets.ReplayPart, ends[p.id], offsets.CleanText)
+	}
+	return meta, rs, nil
 }
 
-func (v *view) compare(to, starts, ends map[int32]int64, report *driver.ResetReport, meta map[int32]string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for id, p := range v.parts {
-		from := max(to[id], starts[id])
-		report.Replayed += int(max(0, p.done.Base-from))
-		for off := max(from, p.done.Base); off < min(ends[id], p.done.Next); off++ {
-			if p.done.Has(off) {
-				report.Replayed++
-			}
+// leaveOut are records of the retry log by which the next owner does not deliver what is elsewhere once more from the
+// main topic, but all that has ended, also what it was told of as such.
+func (p *partition) leaveOut(elsewhere map[driver.Ref]bool, from int64, report *driver.ResetReport) (rs []*kgo.Record) {
+	for off, key := range p.ended {
+		if off >= from {
+			rs = append(rs, loggedAs(p.m.retryName, p.id, key, nil, record.State{Insert: true, Offset: -1}))
 		}
-		report.Skipped += int(max(0, min(to[id], ends[id])-p.done.Next)) // not fetched yet
-		for it := range p.items.all() {
-			switch {
-			case it.offset < 0:
-			case it.offset >= from && p.done.Has(it.offset):
-				report.Replayed-- // it is in the retry log, unfinished
-			case it.offset < to[id] && it.state == ready:
-				report.Skipped++
-			}
+	}
+	for ref := range elsewhere {
+		off := int64(ref.Pos) - 1
+		if ref.Partition == p.id && ref.Sub == 0 && off >= from && p.done.Has(off) && p.items.of(off, "") == nil {
+			report.Replayed--
+			rs = append(rs, loggedAs(p.m.retryName, p.id, fmt.Sprint(mainPrefix, off), []byte{'d'},
+				record.State{Insert: true, Offset: off, Done: true}))
 		}
-		meta[id] = fmt.Sprintf("%c%d;%s", offsets.ReplayPart, ends[id], offsets.CleanText)
+	}
+	return rs
+}
+
+// compare counts what changes in a partition when its group goes to an offset. What is kept begins at from, or later.
+func (p *partition) compare(to, from, end int64, report *driver.ResetReport) {
+	report.Replayed += int(max(0, p.done.Base-from))
+	for off := max(from, p.done.Base); off < min(end, p.done.Next); off++ {
+		if p.done.Has(off) {
+			report.Replayed++
+		}
+	}
+	report.Skipped += int(max(0, min(to, end)-p.done.Next)) // not fetched yet
+	for it := range p.items.all() {
+		switch {
+		case it.offset < 0:
+		case it.offset >= from && p.done.Has(it.offset):
+			report.Replayed-- // it is in the retry log, unfinished
+		case it.offset < to && it.state == ready:
+			report.Skipped++
+		}
 	}
 }
 
@@ -118,17 +146,13 @@ func (d *Groups) SettledOf(ctx context.Context, t *registry.TopicState, group st
 	}
 	defer vs.Close()
 	x := &settledBy{d: d, t: t, group: group, Parts: map[int32]*offsets.Set{}, open: map[driver.Ref]bool{}, dead: dead}
-	for _, v := range vs.All {
-		v.mu.Lock()
-		for id, p := range v.parts {
-			x.Parts[id] = p.done.Clone()
-			for it := range p.items.all() {
-				if it.logKey != "" {
-					x.open[it.Ref] = true
-				}
+	for p := range vs.parts() {
+		x.Parts[p.id] = p.done.Clone()
+		for it := range p.items.all() {
+			if it.logKey != "" {
+				x.open[it.Ref] = true
 			}
 		}
-		v.mu.Unlock()
 	}
 	return x, nil
 }

@@ -11,18 +11,35 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
-	"github.com/ferrymq/ferry/driver/kafka/internal/retrylog"
 	"github.com/ferrymq/ferry/internal/envelope"
 	"github.com/ferrymq/ferry/internal/scheduler"
 )
 
-func keyOf(logKey string) itemKey {
-	if rest, ok := strings.CutPrefix(logKey, retrylog.MainPrefix); ok {
+// How keys in a retry log begin.
+const (
+	commandPrefix = "c/"
+	// A notice of a holder about a lost delivery that had begun takes its count back. Where its partition is with another
+	// consumer, or may be, it is a record in the retry log: the owner reads it, also the next one. The key has the token,
+	// the value is the key of the message in the retry log.
+	noticePrefix = "w/"
+	mainPrefix   = "m/" // what follows is an offset of the main topic
+	epochKey     = "e"  // whole: who owns the log from here on
+)
+
+// loggedAs is a record of a retry log. A nil value is a tombstone.
+func loggedAs(topic string, partition int32, key string, value []byte, s record.State) *kgo.Record {
+	return &kgo.Record{Topic: topic, Partition: partition, Key: []byte(key), Value: value,
+		Headers: []kgo.RecordHeader{s.Header()}}
+}
+
+// keyOf is what an item is known by that has a key in the retry log.
+func keyOf(logKey string) (offset int64, _ string) {
+	if rest, ok := strings.CutPrefix(logKey, mainPrefix); ok {
 		if off, err := strconv.ParseInt(rest, 10, 64); err == nil {
-			return itemKey{offset: off}
+			return off, ""
 		}
 	}
-	return itemKey{-1, logKey}
+	return -1, logKey
 }
 
 // readLog reads the retry log, and follows it from now on. Nothing that the last owner stored may be hidden behind
@@ -36,8 +53,8 @@ func (p *partition) readLog(ctx context.Context) error {
 // again as it was before, since compaction would keep only the late one. So is what had begun with the last owner, with
 // what became of it: when the next delivery is lost, it must be known whether that one had begun.
 func (p *partition) takeOver(found map[string]*kgo.Record) []*kgo.Record {
-	rs := []*kgo.Record{{Topic: p.m.retryName, Partition: p.id, Key: []byte(retrylog.EpochKey), Value: []byte{'e'},
-		Headers: []kgo.RecordHeader{record.State{Epoch: p.epoch, Offset: -1}.Header()}}}
+	rs := []*kgo.Record{loggedAs(p.m.retryName, p.id, epochKey, []byte{'e'}, record.State{Epoch: p.epoch,
+		Offset: -1})}
 	if found == nil {
 		return rs
 	}
@@ -52,7 +69,7 @@ func (p *partition) takeOver(found map[string]*kgo.Record) []*kgo.Record {
 	}
 	for key, it := range p.resolved {
 		s, _ := record.StateOf(found[key])
-		s.Begun, s.Lost, s.Once, s.Silent, s.Cause = "", it.lost, it.once, it.silent(), it.cause
+		s.Begun, s.Lost, s.Once, s.Silent, s.Cause = "", it.lost, it.once, it.losses().silent, it.cause
 		rs = append(rs, p.again(found[key], s))
 	}
 	return rs
@@ -65,8 +82,7 @@ func (p *partition) again(r *kgo.Record, s record.State) *kgo.Record {
 		s.Epoch = p.epoch
 	}
 	s.After = max(0, s.After-p.m.d.cluster.Now().Sub(r.Timestamp))
-	return &kgo.Record{Topic: p.m.retryName, Partition: p.id, Key: r.Key, Value: r.Value,
-		Headers: []kgo.RecordHeader{s.Header()}}
+	return loggedAs(p.m.retryName, p.id, string(r.Key), r.Value, s)
 }
 
 // tookOver is told that the records of takeOver are stored.
@@ -78,8 +94,12 @@ func (p *partition) tookOver(rs []*kgo.Record) {
 			p.saved(it, r)
 		}
 	}
+	for it := range p.items.all() {
+		if it.unsaved {
+			p.suspect(it)
+		}
+	}
 	p.resolved = nil
-	p.m.wakeAll()
 }
 
 // logChanged is told of each record of the retry log. What an earlier owner wrote after a later one began is void.
@@ -92,27 +112,17 @@ func (p *partition) logChanged(r *kgo.Record) {
 	}
 	key := string(r.Key)
 	s, ok := record.StateOf(r)
-	if p.loaded {
+	if p.running {
 		p.logAdded(key, s, ok, r)
 		return
 	}
 	switch {
 	case s.Late(r):
 		p.doubtful[key] = true
-	case strings.HasPrefix(key, retrylog.CommandPrefix): // from before our time: nobody waits for it, or asks again
-		p.doubtful[key] = r.Value != nil
-		if r.Value == nil {
-			delete(p.doubtful, key)
-		}
-	case strings.HasPrefix(key, retrylog.NoticePrefix):
-		p.notices[key] = string(r.Value)
-		if r.Value == nil {
-			delete(p.notices, key)
-		}
-	case ok && !s.Insert && s.Epoch < p.newest:
+	case ok && !s.Insert && s.Epoch < p.epoch:
 		p.doubtful[key] = true
-	case key == retrylog.EpochKey:
-		p.newest = max(p.newest, s.Epoch)
+	case key == epochKey:
+		p.epoch = max(p.epoch, s.Epoch)
 	case r.Value == nil:
 		delete(p.found, key)
 	default:
@@ -124,23 +134,24 @@ func (p *partition) logChanged(r *kgo.Record) {
 func (p *partition) logAdded(key string, s record.State, ok bool, r *kgo.Record) {
 	switch {
 	case p.lost:
-	case key == retrylog.EpochKey && ok && s.Epoch > p.epoch:
+	case key == epochKey && ok && s.Epoch > p.epoch:
 		p.succeeded = true
-	case strings.HasPrefix(key, retrylog.CommandPrefix):
+	case strings.HasPrefix(key, commandPrefix):
 		p.commanded(r)
-	case strings.HasPrefix(key, retrylog.NoticePrefix):
-		if end := p.noticeAdded(key, r); end != nil {
-			p.m.d.cluster.Client.Produce(context.Background(), end, nil)
+	case strings.HasPrefix(key, noticePrefix):
+		if r.Value != nil {
+			p.hear(strings.TrimPrefix(key, noticePrefix), string(r.Value))
+			p.m.saver.endLater(p.m.retryEnd(p, key))
 		}
 	case s.Late(r):
 		p.undo(key)
-	case ok && s.Insert && r.Value != nil:
+	case ok && s.Insert && r.Value != nil && !s.Done: // otherwise it is for the owner after a reset
 		if it := p.items.of(keyOf(key)); it != nil { // a replay that was repeated: what became of the first is written again
-			p.m.suspects = append(p.m.suspects, it)
+			p.m.saver.saveSoon(it)
 		} else if it = p.restore(key, r); it != nil {
 			p.m.add(it)
 		}
-	case ok && !s.Insert && s.Epoch < p.epoch && key != retrylog.EpochKey: // an earlier owner that does not know it yet
+	case ok && !s.Insert && s.Epoch < p.epoch && key != epochKey: // an earlier owner that does not know it yet
 		p.undo(key)
 	}
 }
@@ -148,9 +159,9 @@ func (p *partition) logAdded(key string, s record.State, ok bool, r *kgo.Record)
 // undo writes again what is under a key, since a record there is void that compaction would keep.
 func (p *partition) undo(key string) {
 	if it := p.items.of(keyOf(key)); it != nil {
-		p.m.suspects = append(p.m.suspects, it)
+		p.m.saver.saveSoon(it)
 	} else {
-		p.m.d.cluster.Client.Produce(context.Background(), p.m.retryEnd(p, key), nil)
+		p.m.saver.endLater(p.m.retryEnd(p, key))
 	}
 }
 
@@ -215,12 +226,13 @@ func (it *Item) retryKey() string {
 	if it.logKey != "" {
 		return it.logKey
 	}
-	return retrylog.MainPrefix + strconv.FormatInt(it.offset, 10)
+	return mainPrefix + strconv.FormatInt(it.offset, 10)
 }
 
 // now is what is stored of an item as it is.
 func (it *Item) now() record.State {
-	return record.State{Attempts: it.attempts, Lost: it.lost, Once: it.once, Begun: it.begun(), Silent: it.silent(),
+	past := it.losses()
+	return record.State{Attempts: it.attempts, Lost: it.lost, Once: it.once, Begun: past.begun, Silent: past.silent,
 		Cause: it.cause, Loose: it.loose, Tail: it.Tail, History: envelope.AppendHistory(nil, it.history...)}
 }
 
@@ -231,6 +243,5 @@ func (m *member) retryRecord(it *Item, s record.State) *kgo.Record {
 	if s.Tail {
 		s.Order, s.Among = it.p.done.Next, 0
 	}
-	return &kgo.Record{Topic: m.retryName, Partition: it.p.id, Key: []byte(it.retryKey()),
-		Value: envelope.Append(nil, it.Msg), Headers: []kgo.RecordHeader{s.Header()}}
+	return loggedAs(m.retryName, it.p.id, it.retryKey(), envelope.Append(nil, it.Msg), s)
 }

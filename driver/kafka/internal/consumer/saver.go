@@ -9,6 +9,7 @@ import (
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 )
 
 // saver stores items of a member in the retry log, where that must be, and reads them back.
@@ -34,28 +35,48 @@ func (m saver) divertFollowers(it *Item) {
 	}
 	for x := range m.scheduled.Members(it.Msg.Key) { // none: its partition goes, and what was behind it with it
 		if m.diverts(x) {
-			m.suspects = append(m.suspects, x)
+			m.saver.saveSoon(x)
 		}
 	}
-	if len(m.suspects) > 0 {
-		m.saving.Give()
-	}
 }
 
-// keepSaving stores items in the retry log that need not wait for it, until the member leaves.
+// keepSaving stores in the retry log what need not wait for it, until the member leaves.
 func (m saver) keepSaving(ctx context.Context) {
-	m.saving.Each(ctx, func() { m.saver.saveSuspects(ctx) })
+	m.saving.Each(ctx, func() { m.saver.flush(ctx) })
 }
 
-// saveSuspects stores what the crash of an earlier owner cost, and what is parked.
-func (m saver) saveSuspects(ctx context.Context) {
+// flush begins to store what waits for that.
+func (m saver) flush(ctx context.Context) {
 	m.mu.Lock()
-	suspects := m.suspects
-	m.suspects = nil
+	suspects, ends := m.suspects, m.ends
+	m.suspects, m.ends = nil, nil
 	m.mu.Unlock()
+	for _, r := range ends {
+		m.d.cluster.Client.Produce(context.Background(), r, nil)
+	}
 	for _, it := range suspects {
 		m.saver.saveLater(ctx, it)
 	}
+}
+
+// saveSoon has an item stored as it is.
+func (m saver) saveSoon(it *Item) {
+	m.suspects = append(m.suspects, it)
+	m.saving.Give()
+}
+
+// saving is a state of an item on its way to the retry log.
+type saving struct {
+	it      *Item
+	r       *kgo.Record
+	changes uint32
+	begins  *claim // whose handler is about to start; nil: none
+}
+
+// save prepares to store an item in a state. What becomes of it, stored has to be told.
+func (m saver) save(it *Item, s record.State, begins *claim) saving {
+	it.saving = true
+	return saving{it, m.retryRecord(it, s), it.changes, begins}
 }
 
 // saveLater stores an item as it is, without waiting for it.
@@ -68,47 +89,40 @@ func (m saver) saveLater(ctx context.Context, it *Item) {
 		m.mu.Unlock()
 		return
 	}
-	s, changes := it.now(), it.changes
+	s := it.now()
 	if it.state == waiting {
 		s.After = max(0, time.Until(it.due))
 	}
-	r := m.retryRecord(it, s)
-	it.saving = true
+	x := m.saver.save(it, s, nil)
 	m.mu.Unlock()
-	m.d.cluster.Client.Produce(context.Background(), r, func(_ *kgo.Record, err error) {
-		m.mu.Lock()
-		end := m.saver.stored(it, r, changes, err)
-		m.mu.Unlock()
-		m.saver.storeEnds(end)
-		m.windowFreed.Give()
-	})
+	m.d.cluster.Client.Produce(context.Background(), x.r, func(_ *kgo.Record, err error) { m.saver.stored(x, err) })
 }
 
-// stored is told what became of an item's record, and returns the end of one that was settled meanwhile.
-func (m saver) stored(it *Item, r *kgo.Record, changes uint32, err error) (end *kgo.Record) {
+// stored is told what became of an item's record. A message that was settled meanwhile ends there too.
+func (m saver) stored(x saving, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	it, c := x.it, x.begins
 	it.saving = false
 	m.wakeAll()
 	switch {
 	case err != nil: // it is still in the main topic, or in the retry log with older counters
 	case it.p.lost: // the next owner reads it
 	case it.state == gone:
-		end = m.endOf(it)
+		m.saver.endLater(m.endOf(it))
 		it.p.noteEnded(it)
 	default:
-		it.p.saved(it, r)
+		it.p.saved(it, x.r)
 		m.spill(it)
-		if it.changes != changes { // once more meanwhile
-			m.saver.suspect(it)
-			m.saving.Give()
+		if it.changes != x.changes { // once more meanwhile
+			it.p.suspect(it)
+		}
+		if c != nil && c.ended { // it went back, or was lost, before it began
+			m.unbegin(it)
+		} else if c != nil {
+			c.begun, c.logKey = true, it.logKey
 		}
 	}
-	return end
-}
-
-// suspect notes an item whose losses must be stored.
-func (m saver) suspect(it *Item) {
-	it.unsaved = true
-	m.suspects = append(m.suspects, it)
 }
 
 // awaitSaved stores items as they are, and waits for it.
@@ -136,7 +150,8 @@ const (
 
 // full reports whether no more may be fetched for now.
 func (m *member) full() bool {
-	return m.window >= cluster.WindowItems || m.windowBytes >= windowBytes || m.items >= maxItems
+	return m.window >= cluster.WindowItems || m.windowBytes >= windowBytes ||
+		m.counts[ready]+m.counts[inflight]+m.counts[waiting] >= maxItems
 }
 
 // count adds an item to the window.
@@ -151,18 +166,19 @@ func (q *queue) uncount(it *Item) {
 		it.counted = false
 		q.window--
 		q.windowBytes -= it.size
-		q.buffers.release(it)
+		it.unshare()
 	}
 	if it.logged {
 		it.logged = false
 		q.logBytes -= it.size
 	}
+	q.wakeAll() // poll may wait for room
 }
 
 // spill keeps the body of an item in the retry log out of memory when there is too much of it. It is read again when
 // the item is claimed.
 func (q *queue) spill(it *Item) {
-	if it.logKey == "" || it.claimed != nil || it.spilled || it.logged || !it.p.m.tenure.spills() {
+	if it.logKey == "" || it.claimed != nil || it.spilled || it.logged || it.p.m.Visit {
 		return
 	}
 	if q.logBytes+it.size <= logBytes {
@@ -178,43 +194,28 @@ func (q *queue) spill(it *Item) {
 
 // fill reads what was spilled.
 func (m saver) fill(ctx context.Context, its ...*Item) error {
-	type spilled struct {
-		it *Item
-		at int64
-	}
-	var wanted []spilled
-	m.mu.Lock()
 	for _, it := range its {
-		if it.spilled {
-			wanted = append(wanted, spilled{it, it.logOffset})
+		m.mu.Lock()
+		spilled, at := it.spilled, it.logOffset
+		m.mu.Unlock()
+		if !spilled {
+			continue
 		}
-	}
-	m.mu.Unlock()
-	for _, w := range wanted {
-		r, err := m.d.cluster.ReadOne(ctx, m.retryName, w.it.p.id, w.at)
-		if err == nil {
-			err = m.saver.refill(w.it, w.at, r)
+		r, err := m.d.cluster.ReadOne(ctx, m.retryName, it.p.id, at)
+		if err != nil {
+			return err
 		}
+		msg, history, err := contentOf(m.topic.Name, r)
+		m.mu.Lock()
+		if moved := !it.spilled || it.logOffset != at; moved {
+			err = nil
+		} else if err == nil {
+			it.Msg, it.history, it.spilled = msg, history, false
+		}
+		m.mu.Unlock()
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (m saver) refill(it *Item, at int64, r *kgo.Record) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !it.spilled || it.logOffset != at {
-		return nil
-	}
-	if r == nil || r.Value == nil {
-		return driver.NewError(driver.ErrNotApplied, "the body of a parked message is not where it was stored",
-			"run ferry doctor: somebody else changed an internal topic", nil)
-	}
-	msg, history, err := contentOf(m.topic.Name, r)
-	if err == nil {
-		it.Msg, it.history, it.spilled = msg, history, false
-	}
-	return err
 }

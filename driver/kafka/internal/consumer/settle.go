@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -20,12 +21,21 @@ type settling struct {
 	last  *driver.Failure // with what the backend sets
 	first *kgo.Record     // stored before the outcome takes effect: a retry in the retry log, or a dead letter
 	then  *kgo.Record     // stored after first: the end of what the retry log holds
-	late  *kgo.Record     // stored when the outcome has taken effect
 
 	pass  uint64          // which step of which call it is part of
 	emits *publisher.Call // in one transaction with the outcome
-	err   error           // of the transaction
-	over  chan struct{}   // closed when it has ended
+	over  chan error      // what became of the transaction
+
+	// what a message that is returned comes back with
+	attempts int
+	history  []driver.Failure
+	cause    driver.Cause
+	tail     bool
+}
+
+// returns reports whether the message comes again.
+func (w *settling) returns() bool {
+	return w.o.Outcome == driver.Retry || w.o.Outcome == driver.Release
 }
 
 // Settle applies settlements. What an outcome needs is durably produced first; only then is its offset done. Of a
@@ -33,63 +43,57 @@ type settling struct {
 func (s *subscription) Settle(ctx context.Context, ss []driver.Settlement) []error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.StorePatience)
 	defer cancel()
-	errs := make([]error, len(ss))
-	var behind refusal.Behind
-	left, changed := s.settleSome(ctx, ss, nil, errs, &behind)
-	for len(left) > 0 {
+	b := batch{s: s, ss: ss, errs: make([]error, len(ss))}
+	changed := b.settle(ctx, nil)
+	for len(b.later) > 0 {
 		select {
 		case <-changed:
-			left, changed = s.settleSome(ctx, ss, left, errs, &behind)
+			changed = b.settle(ctx, b.later)
 		case <-ctx.Done():
-			for _, i := range left {
-				errs[i] = errNotInTurn()
+			for _, i := range b.later {
+				b.errs[i] = errNotInTurn()
 			}
-			return errs
+			return b.errs
 		}
 	}
-	return errs
+	return b.errs
 }
 
-// settleSome settles what need not wait, of all or of those that are left, and returns the others with what is closed
-// when something has changed.
-func (s *subscription) settleSome(ctx context.Context, ss []driver.Settlement, left []int, errs []error,
-	behind *refusal.Behind) (later []int, changed <-chan struct{}) {
-	b := batch{s: s, ss: ss, errs: errs, behind: behind}
-	s.m.mu.Lock()
-	now := time.Now()
-	lapsed := s.lapse(now)
-	s.m.passes++
-	if left == nil {
-		for i := range ss {
-			b.start(i, now)
-		}
-	}
-	for _, i := range left {
-		b.start(i, now)
-	}
-	if len(b.later) > 0 {
-		changed = s.m.await()
-	}
-	s.m.mu.Unlock()
-	s.m.saver.saveLapsed(lapsed)
-	s.m.saver.tell(ctx, b.notices)
-	if b.work != nil {
-		b.finish(ctx)
-	}
-	s.m.windowFreed.Give()
-	return b.later, changed
-}
-
-// batch is the settlements of a call that go together.
+// batch is the settlements of a call.
 type batch struct {
 	s       *subscription
 	ss      []driver.Settlement
 	errs    []error
 	work    []*settling // what more is needed for; nil where nothing is
 	all     []settling
-	later   []int           // those that wait for others
-	behind  *refusal.Behind // what could not even be tried; turn knows what failed
-	notices []*kgo.Record   // see losses.go
+	later   []int          // those that wait for others
+	behind  refusal.Behind // what could not even be tried; turn knows what failed
+	notices []*kgo.Record  // see lease.go
+}
+
+// settle settles what need not wait, of all or of those that are left, and returns what is closed when something has
+// changed for the others.
+func (b *batch) settle(ctx context.Context, left []int) (changed <-chan struct{}) {
+	m := b.s.m
+	b.work, b.all, b.later, b.notices = nil, nil, nil, nil
+	m.mu.Lock()
+	now := time.Now()
+	b.s.lapse(now)
+	m.passes++
+	for i := range b.ss {
+		if _, waited := slices.BinarySearch(left, i); waited || left == nil {
+			b.start(i, now)
+		}
+	}
+	if len(b.later) > 0 {
+		changed = m.await()
+	}
+	m.mu.Unlock()
+	m.saver.tell(ctx, b.notices)
+	if b.work != nil {
+		b.finish(ctx)
+	}
+	return changed
 }
 
 // start lets an outcome take effect that needs nothing stored, as most do, and prepares the others.
@@ -114,7 +118,7 @@ func (b *batch) start(i int, now time.Time) {
 	case wait || c.it.saving && stores(c, o) || c.deferred == s.m.passes: // what is on its way must not come after it
 		c.deferred = s.m.passes
 		b.later = append(b.later, i)
-	case isNote(c, o):
+	case isEnd(o) && c.it.logKey == "":
 		s.apply(&settling{c: c, o: o})
 	default:
 		if b.work == nil {
@@ -135,52 +139,37 @@ func (b *batch) finish(ctx context.Context) {
 	s.m.mu.Lock()
 	now := time.Now()
 	for i, w := range work {
-		switch {
-		case w == nil:
-		case errs[i] == nil && s.ours(w.c, now) && (w.o.Outcome == driver.Release || !s.m.failedAhead(w.c)):
-			s.apply(w)
-		case errs[i] == nil:
+		if w == nil { // a transaction settles its own
+			continue
+		}
+		if errs[i] == nil && (!s.ours(w.c, now) || w.o.Outcome != driver.Release && s.m.failedAhead(w.c)) {
 			errs[i] = w.overtaken()
-			fallthrough
-		default:
+		}
+		if errs[i] == nil {
+			s.apply(w)
+		} else {
 			s.m.keep(w)
 		}
 	}
 	s.m.mu.Unlock()
-	for _, w := range work { // a transaction stores its own
-		if w != nil {
-			s.m.saver.storeEnds(w.late)
-		}
-	}
 	for i, w := range together {
 		errs[i] = w.await(ctx)
 	}
 }
 
-// causeAfter is why a message that is returned comes again.
-func causeAfter(it *Item, o *driver.Settlement) driver.Cause {
-	switch {
-	case o.Outcome == driver.Retry:
-		return driver.CauseRetry
-	case o.Unseen:
-		return it.cause
-	}
-	return driver.CauseReleased
-}
-
 // stores reports whether a message that is returned is stored.
 func stores(c *claim, o *driver.Settlement) bool {
-	return o.Outcome == driver.Retry || o.Outcome == driver.Release && (o.After > 0 || c.it.begun() != "")
+	return o.Outcome == driver.Retry || o.Outcome == driver.Release && (o.After > 0 || c.it.losses().begun != "")
 }
 
-// isNote reports whether an outcome needs nothing stored.
-func isNote(c *claim, o *driver.Settlement) bool {
-	return (o.Outcome == driver.Ack || o.Outcome == driver.Drop) && len(o.Emit) == 0 && c.it.logKey == ""
+// isEnd reports whether an outcome needs nothing but the end of its message: a note, or a record in the retry log.
+func isEnd(o *driver.Settlement) bool {
+	return (o.Outcome == driver.Ack || o.Outcome == driver.Drop) && len(o.Emit) == 0
 }
 
 // ours reports whether a claim was surely still ours until now, so that what was stored for it takes effect.
 func (s *subscription) ours(c *claim, now time.Time) bool {
-	return !c.ended && !c.p.settleOver && !c.p.succeeded && s.m.vouched(now)
+	return !c.ended && !c.p.over && !c.p.succeeded && s.m.vouched(now)
 }
 
 // overtaken is the answer to a settlement that was stored and does not take effect here: its partition went to another
@@ -198,39 +187,38 @@ func (w *settling) overtaken() error {
 func (s *subscription) reserve(w *settling, now time.Time) {
 	o, it, m := w.o, w.c.it, s.m
 	w.c.settling, w.c.failed = w, false
-	after := max(0, o.After)
 	if o.Failure != nil {
 		last := *o.Failure
 		w.last = &last
 		w.last.At, w.last.Instance, w.last.Attempt = now.UTC(), s.o.Instance, it.attempts+1
 	}
-	next := it.now()
-	next.After, next.Begun, next.Tail, next.Cause = after, "", false, causeAfter(it, o)
-	switch o.Outcome {
-	case driver.Retry:
-		history := it.history
-		if o.Failure != nil {
-			history = driver.AppendFailure(history, *w.last)
+	if !w.returns() {
+		if o.Outcome == driver.Dead {
+			w.first = m.deadRecord(it, w.last, s.o.Instance)
 		}
-		next.Tail, next.Attempts, next.History = !m.blocks(it), it.attempts+1, envelope.AppendHistory(nil, history...)
-		w.first = m.retryRecord(it, next)
-	case driver.Release:
-		if stores(w.c, o) {
-			w.first = m.retryRecord(it, next)
-		}
-	case driver.Dead:
-		var last driver.Failure
-		if w.last != nil {
-			last = *w.last
-		}
-		w.first = m.deadRecord(it, last, s.o.Instance)
-		fallthrough
-	default:
 		if it.logKey != "" {
 			w.then = m.endOf(it)
 		}
+		return
 	}
-	if m.order == driver.Strict && (o.Outcome == driver.Retry || o.Outcome == driver.Release) {
+	w.attempts, w.history, w.cause = it.attempts, it.history, it.cause
+	switch {
+	case o.Outcome == driver.Retry:
+		w.attempts++
+		w.cause, w.tail = driver.CauseRetry, !m.blocks(it) // in strict order it never leaves the head of its key
+		if w.last != nil {
+			w.history = driver.AppendFailure(w.history, *w.last)
+		}
+	case !o.Unseen:
+		w.cause = driver.CauseReleased
+	}
+	if stores(w.c, o) {
+		next := it.now()
+		next.After, next.Begun, next.Attempts, next.Cause, next.Tail = max(0, o.After), "", w.attempts, w.cause, w.tail
+		next.History = envelope.AppendHistory(nil, w.history...)
+		w.first = m.retryRecord(it, next)
+	}
+	if m.order == driver.Strict {
 		m.returnBehind(it, false)
 	}
 }
@@ -259,8 +247,7 @@ func (m *member) keep(w *settling) {
 	w.c.settling, w.c.failed = nil, true
 	m.wakeAll() // others may wait for it
 	if it := w.c.it; it != nil && it.unsaved {
-		m.saver.suspect(it) // nothing was stored of it meanwhile
-		m.saving.Give()
+		it.p.suspect(it) // nothing was stored of it meanwhile
 	}
 }
 
@@ -268,46 +255,35 @@ func (m *member) keep(w *settling) {
 func (s *subscription) apply(w *settling) {
 	m, it := s.m, w.c.it
 	m.end(w.c)
-	after := max(0, w.o.After)
-	if final := w.o.Outcome != driver.Retry && w.o.Outcome != driver.Release; final && it.logKey != "" && w.then == nil {
-		// A lost lease was stored meanwhile.
-		w.late = m.endOf(it)
-	}
 	switch w.o.Outcome {
 	case driver.Ack:
 		it.p.tally.Acked++
-		m.remove(it)
 	case driver.Drop:
 		it.p.tally.Dropped++
-		m.remove(it)
 	case driver.Dead:
 		it.p.tally.Died++
-		m.remove(it)
 	case driver.Retry:
 		it.p.tally.Retried++
-		it.attempts++
-		if w.o.Failure != nil {
-			it.history = driver.AppendFailure(it.history, *w.last)
-		}
-		it.cause, it.Tail = driver.CauseRetry, !m.blocks(it) // in strict order it never leaves the head of its key
-		it.p.saved(it, w.first)
-		m.back(it, after)
-	case driver.Release:
-		it.cause, it.Tail = causeAfter(it, w.o), false
-		if w.first != nil {
-			it.p.saved(it, w.first)
-		}
-		m.back(it, after)
 	}
+	if !w.returns() {
+		if it.logKey != "" && w.then == nil { // a lost lease was stored meanwhile
+			m.saver.endLater(m.endOf(it))
+		}
+		m.remove(it)
+		return
+	}
+	it.attempts, it.history, it.cause, it.Tail = w.attempts, w.history, w.cause, w.tail
+	if w.first != nil {
+		it.p.saved(it, w.first)
+	}
+	m.back(it, max(0, w.o.After))
 }
 
 // back puts an item that was returned where it belongs.
 func (m *member) back(it *Item, after time.Duration) {
+	it.p.dirty = true // that it was given back is committed too
 	if after <= 0 {
-		if it.Tail {
-			m.toTail(it)
-		}
-		m.giveBack(it)
+		m.becomeDue(it)
 		return
 	}
 	it.due = time.Now().Add(after)

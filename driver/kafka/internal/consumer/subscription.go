@@ -22,11 +22,10 @@ type subscription struct {
 	o      driver.SubscribeOptions
 	holder scheduler.Holder[Item]
 	armed  bool     // an alarm is set for the first of its leases
-	silent []*claim // lost after they had begun; see losses.go
+	silent []*claim // lost after they had begun; see lease.go
 	closed bool
 	// drained says that nothing is received any more; what is held stays.
 	drained bool
-	done    chan struct{}
 }
 
 var _ driver.Subscription = (*subscription)(nil)
@@ -53,8 +52,7 @@ func (d *Groups) Admit(ctx context.Context, t *registry.TopicState, o driver.Sub
 		d.mu.Unlock()
 		d.Changed() // a pause from before
 	}
-	s = &subscription{m: m, o: o, holder: scheduler.NewHolder[Item](o.Weights, o.StrictPriority),
-		done: make(chan struct{})}
+	s = &subscription{m: m, o: o, holder: scheduler.NewHolder[Item](o.Weights, o.StrictPriority)}
 	m.mu.Lock()
 	m.subs[s] = struct{}{}
 	m.mu.Unlock()
@@ -86,40 +84,42 @@ func (s *subscription) Receive(ctx context.Context, most int) ([]*driver.Deliver
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s.m.mu.Lock()
-		if err := s.receives(); err != nil {
-			s.m.mu.Unlock()
+		var claims []*claim
+		var ds []*driver.Delivery
+		var refused error
+		if err := s.m.until(ctx, func() bool {
+			if refused = refusal.Receive(s.closed, s.drained); refused != nil {
+				return true
+			}
+			if claims = s.claim(most, time.Now()); !s.needsMore(claims) {
+				ds = s.deliverAll(claims)
+			}
+			return len(claims) > 0
+		}); err != nil {
 			return nil, err
 		}
-		now := time.Now()
-		var claims []*claim
-		if n := min(most, s.o.MaxInflight-s.holder.Len()); n > 0 && !s.m.stopped && s.m.vouched(now) {
-			claims = s.m.take(s, n, now)
+		if refused == nil && len(ds) == 0 {
+			ds, refused = s.complete(ctx, claims)
 		}
-		if s.needsMore(claims) {
-			s.m.mu.Unlock()
-			if ds, err := s.complete(ctx, claims); len(ds) > 0 || err != nil {
-				return ds, err
-			}
-			continue
-		}
-		ds, claimed := make([]*driver.Delivery, len(claims)), s.m.d.cluster.Now()
-		for i, c := range claims {
-			ds[i] = s.deliver(c, claimed)
-		}
-		if len(ds) > 0 {
-			s.m.mu.Unlock()
-			return ds, nil
-		}
-		wake := s.m.await()
-		s.m.mu.Unlock()
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-s.done:
+		if len(ds) > 0 || refused != nil {
+			return ds, refused
 		}
 	}
+}
+
+func (s *subscription) claim(most int, now time.Time) []*claim {
+	if most = min(most, s.o.MaxInflight-s.holder.Len()); most <= 0 || s.m.stopped || !s.m.vouched(now) {
+		return nil
+	}
+	return s.m.take(s, most, now)
+}
+
+func (s *subscription) deliverAll(claims []*claim) []*driver.Delivery {
+	ds, claimed := make([]*driver.Delivery, len(claims)), s.m.d.cluster.Now()
+	for i, c := range claims {
+		ds[i] = s.deliver(c, claimed)
+	}
+	return ds
 }
 
 // needsMore reports whether claims cannot be delivered at once.
@@ -138,16 +138,14 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	m, ctx := s.m, context.WithoutCancel(ctx) // a claim in progress is not ended by it
 	ctx, cancel := context.WithTimeout(ctx, s.m.d.cluster.Settings.Session)
 	defer cancel()
-	var spilled, unplaced []*Item
+	var its, unplaced []*Item
 	careful := map[*partition]bool{}
 	m.mu.Lock()
 	for _, c := range claims {
 		if c.ended {
 			continue
 		}
-		if c.it.spilled {
-			spilled = append(spilled, c.it)
-		}
+		its = append(its, c.it)
 		if c.it.isCareful() {
 			careful[c.it.p] = true
 		}
@@ -156,7 +154,7 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 		}
 	}
 	m.mu.Unlock()
-	err := m.saver.fill(ctx, spilled...)
+	err := m.saver.fill(ctx, its...)
 	if err == nil {
 		m.saver.awaitSaved(ctx, unplaced)
 		_ = m.commit(ctx, slices.Collect(maps.Keys(careful))...) // then it is delivered uncounted
@@ -169,7 +167,7 @@ func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver
 	for _, c := range claims {
 		switch it := c.it; {
 		case c.ended:
-		case it.spilled || it.tailUnsaved || s.receives() != nil || s.tookTooLong(c, now) || returned[it.Msg.Key]:
+		case it.spilled || it.tailUnsaved || s.closed || s.drained || s.tookTooLong(c, now) || returned[it.Msg.Key]:
 			if it.tailUnsaved {
 				err = driver.NewError(driver.ErrNotApplied, "the place of a message among those of its key could not be stored",
 					"see whether the brokers can be reached", nil)
@@ -192,27 +190,19 @@ func (s *subscription) tookTooLong(c *claim, now time.Time) bool {
 	return c.p.going || !s.m.vouched(now) || !c.until.After(now) || c.it.expired(now)
 }
 
-// claimedDelivery is a claim, its delivery and its message: one allocation.
-type claimedDelivery struct {
-	claim
-	driver.Delivery
-	msg driver.Message
-}
-
 // deliver makes the delivery of a claim, at the brokers' time: deliveries of other processes are compared with it.
 func (s *subscription) deliver(c *claim, claimed time.Time) *driver.Delivery {
 	it := c.it
-	h := c.made
 	if it.Msg.Headers == nil && it.Msg.Retry == nil {
-		h.msg = *it.Msg
-		h.msg.Body = bytes.Clone(h.msg.Body)
+		c.msg = *it.Msg
+		c.msg.Body = bytes.Clone(c.msg.Body)
 	} else {
-		h.msg = *it.Msg.Clone()
+		c.msg = *it.Msg.Clone()
 	}
-	h.Delivery = driver.Delivery{Message: &h.msg, Group: s.o.Group, Ref: it.Ref, Attempt: it.attempts + 1,
+	c.delivered = true
+	c.delivery = driver.Delivery{Message: &c.msg, Group: s.o.Group, Ref: it.Ref, Attempt: it.attempts + 1,
 		Deliveries: it.lost + 1, Cause: it.cause, ClaimedAt: claimed.UTC(), LeaseUntil: c.until, Token: c}
-	c.delivery = &h.Delivery
-	return c.delivery
+	return &c.delivery
 }
 
 // living returns the claim of a delivery that is still held.
@@ -223,7 +213,7 @@ func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error)
 		return nil, cluster.ErrLost("the delivery is not of this subscription")
 	case s.closed:
 		return nil, driver.NewError(driver.ErrLeaseLost, "the subscription is closed", "subscribe again", driver.ErrClosed)
-	case c.p.settleOver || c.p.succeeded || !s.m.vouched(now):
+	case c.p.over || c.p.succeeded || !s.m.vouched(now):
 		return nil, cluster.ErrLost("the partition is with another consumer")
 	case c.ended || c.settling != nil:
 		return nil, cluster.ErrLost("the delivery is no longer held")
@@ -233,69 +223,61 @@ func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error)
 	return c, nil
 }
 
+// held are the claims of deliveries that are held; nil of the others, and why.
+func (s *subscription) held(ds []*driver.Delivery, errs []error, now time.Time) []*claim {
+	cs := make([]*claim, len(ds))
+	for i, d := range ds {
+		if errs[i] = d.Check(); errs[i] == nil {
+			cs[i], errs[i] = s.living(d, now)
+		}
+	}
+	return cs
+}
+
 // Extend makes leases end one full lease from now. That of the partition is kept by heartbeats.
 func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []error {
-	errs := make([]error, len(ds))
-	now := time.Now()
-	s.m.mu.Lock()
-	lapsed := s.lapse(now)
+	errs, now := make([]error, len(ds)), time.Now()
 	var notices []*kgo.Record
-	for i, d := range ds {
-		if errs[i] = d.Check(); errs[i] != nil {
-			continue
+	s.m.mu.Lock()
+	s.lapse(now)
+	for i, c := range s.held(ds, errs, now) {
+		if c != nil {
+			c.until = now.Add(s.o.Lease)
+			s.holder.Renew(&c.it.Node)
+		} else if ds[i] != nil {
+			notices = append(notices, s.refuse(ds[i], now)...)
 		}
-		c, err := s.living(d, now)
-		if err != nil {
-			errs[i] = err
-			notices = append(notices, s.refuse(d, now)...)
-			continue
-		}
-		c.until = now.Add(s.o.Lease)
-		s.holder.Renew(&c.it.Node)
 	}
 	s.m.mu.Unlock()
-	s.m.saver.saveLapsed(lapsed)
 	s.m.saver.tell(ctx, notices)
 	return errs
 }
 
-// giveUp releases what is held, and ends waiting calls.
-func (s *subscription) giveUp() {
-	if s.closed {
-		return
-	}
+// giveUp releases what is held. It returns what it may still say of lost deliveries: whoever
+// closes a subscription lives.
+func (s *subscription) giveUp(now time.Time) (notices []*kgo.Record) {
 	s.closed = true
-	close(s.done)
 	for it := range s.holder.All() {
 		if c := it.claimed; c.settling == nil {
 			s.m.takeBack(c, driver.CauseReleased)
 		}
 	}
+	for _, c := range s.silent {
+		if c.silent {
+			notices = append(notices, c.heard(now)...)
+		}
+	}
+	s.silent = nil
+	return notices
 }
 
 // Close releases what is held; the last subscription of the process leaves the group.
 func (s *subscription) Close(ctx context.Context) error {
-	d, id := s.m.d, s.m.d.cluster.GroupID(s.o.Topic, s.o.Group)
-	release, err := d.cluster.Single(ctx, "member/"+s.o.Topic+"/"+s.o.Group)
+	release, err := s.m.d.cluster.Single(ctx, "member/"+s.o.Topic+"/"+s.o.Group)
 	if err != nil {
 		return err
 	}
 	defer release()
-	s.m.mu.Lock()
-	s.giveUp()
-	notices := s.lastNotices(time.Now())
-	delete(s.m.subs, s)
-	last := len(s.m.subs) == 0
-	s.m.mu.Unlock()
-	s.m.saver.tell(ctx, notices)
-	if !last {
-		return nil
-	}
-	d.mu.Lock()
-	if d.members[id] == s.m {
-		delete(d.members, id)
-	}
-	d.mu.Unlock()
-	s.m.leave(ctx)
+	s.m.part(ctx, s)
 	return nil
 }

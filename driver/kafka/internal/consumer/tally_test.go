@@ -21,14 +21,14 @@ func walked(p *partition) (t offsets.Tally, named map[*Item]byte) {
 	t.Ready, t.Inflight, t.Waiting, t.Next = uint64(len(p.pending)), 0, 0, p.done.Next
 	for it := range p.items.all() {
 		switch {
-		case it.state == ready || it.state == aside && it.due.IsZero():
+		case it.state == ready:
 			t.Ready++
 		case it.state == inflight:
 			t.Inflight++
-		case it.state == waiting || it.state == aside:
+		case it.state == waiting:
 			t.Waiting++
 		}
-		if kind := p.m.tenure.listed(p, it, it.location()); kind != 0 {
+		if kind := p.listed(it); kind != 0 {
 			named[it] = kind
 		}
 	}
@@ -41,10 +41,9 @@ func TestCommitsNeedNoWalk(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		m := bareGroups(time.Minute).newMember(&registry.TopicState{Name: "orders"}, driver.DefaultGroup, driver.Strict)
-		defer m.cancel()
 		list, _ := offsets.WriteOffsets(offsets.ReturnedPart, []int64{1, 2, 5}, 1000)
 		p := m.newPartition(0, kadm.Offset{LeaderEpoch: -1, Metadata: list})
-		p.end, p.loaded, p.running = -1, true, true
+		p.end, p.running = -1, true
 		m.parts[0] = p
 		s := &subscription{m: m, o: driver.SubscribeOptions{Lease: time.Hour, MaxRun: 2, MaxInflight: 100},
 			holder: scheduler.NewHolder[Item](driver.DefaultWeights, false)}
@@ -54,10 +53,7 @@ func TestCommitsNeedNoWalk(t *testing.T) {
 		feed := func(r *rapid.T) {
 			off := p.done.Next
 			msg := &driver.Message{ID: fmt.Sprint(off), Topic: "orders", Key: []string{"", "a", "b"}[off%3]}
-			if _, problem := p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: msg, offset: off, order: off},
-				nil}); problem != nil {
-				r.Fatal(problem)
-			}
+			p.feed(fetched{&kgo.Record{Offset: off}, &Item{Msg: msg, offset: off, order: off}, nil})
 		}
 		claimed := func(use func(c *claim)) func(*rapid.T) {
 			return func(r *rapid.T) {
@@ -74,7 +70,8 @@ func TestCommitsNeedNoWalk(t *testing.T) {
 		}
 		settle := func(o driver.Settlement) func(*rapid.T) {
 			return claimed(func(c *claim) {
-				s.apply(&settling{c: c, o: &o, first: &kgo.Record{Key: []byte(c.it.retryKey()), Offset: c.it.offset}})
+				s.apply(&settling{c: c, o: &o, cause: driver.CauseRetry,
+					first: &kgo.Record{Key: []byte(c.it.retryKey()), Offset: c.it.offset}})
 			})
 		}
 		r.Repeat(map[string]func(*rapid.T){
@@ -95,8 +92,8 @@ func TestCommitsNeedNoWalk(t *testing.T) {
 					r.Fatalf("the tally is %+v, and by a walk %+v", got, want)
 				}
 				got := map[*Item]byte{}
-				for it := range m.tenure.named(p) {
-					if kind := m.tenure.listed(p, it, it.location()); kind != 0 {
+				for _, it := range p.named() {
+					if kind := p.listed(it); kind != 0 {
 						got[it] = kind
 					}
 				}

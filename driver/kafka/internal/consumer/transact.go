@@ -18,8 +18,11 @@ import (
 )
 
 // together stores what a batch of settlements needs, and commits, in one transaction. An error other than ErrUnknown
-// says that nothing of it is stored. No other commit of the partition may run meanwhile.
-func (p *partition) together(ctx context.Context, batch []*settling) error {
+// says that nothing of it is stored. No other commit of the partition may run meanwhile. It stands when the caller has
+// gone; the first waits for connections.
+func (p *partition) together(batch []*settling) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*cluster.TransactFor)
+	defer cancel()
 	var rs []*kgo.Record
 	for _, w := range batch {
 		rs = append(rs, w.records()...)
@@ -43,22 +46,17 @@ func (p *partition) together(ctx context.Context, batch []*settling) error {
 }
 
 func notTogether(err error) error {
-	var known *driver.Error
-	if errors.As(err, &known) && !errors.Is(err, driver.ErrUnknown) {
-		return err
-	}
-	return driver.NewError(driver.ErrNotApplied, "the follow-ups and their outcome could not be stored in one transaction",
-		"try again", err)
+	return cluster.NotApplied(err, "the follow-ups and their outcome could not be stored in one transaction", "try again")
 }
 
 // commitWith is the commit of a partition as it is when a batch is settled, and its tag.
 func (p *partition) commitWith(batch []*settling, req *kmsg.TxnOffsetCommitRequest) (tag string, err error) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
-	if p.lost || p.settleOver {
+	if p.lost || p.over {
 		return "", cluster.ErrLost("the partition went to another consumer")
 	}
-	req.MemberID, req.Generation = p.m.Known()
+	as := p.m.Known()
 	p.transactions++
 	tag = fmt.Sprintf("%c%d.%d;", offsets.TagPart, p.epoch, p.transactions)
 	after, ending := p.done.Clone(), map[*Item]bool{}
@@ -81,7 +79,7 @@ func (p *partition) commitWith(batch []*settling, req *kmsg.TxnOffsetCommitReque
 		return "", driver.NewError(driver.ErrNotApplied, "too many messages of the partition are settled out of order "+
 			"for one more to be committed", "settle the oldest, then try again", nil)
 	}
-	cluster.AddTxnCommit(req, p.m.mainName, p.id, after, text)
+	as.AddTxnCommit(req, p.m.mainName, p.id, after, text)
 	p.dirty = false
 	return tag, nil
 }
@@ -100,8 +98,8 @@ func (p *partition) findOut(ctx context.Context, tag string, cause error) error 
 			return notTogether(cause)
 		}
 	}
-	return driver.NewError(driver.ErrUnknown, "the follow-ups and their outcome may or may not be stored",
-		"the message is delivered again if they are not", errors.Join(cause, err))
+	return cluster.Unknown(errors.Join(cause, err), "the follow-ups and their outcome may or may not be stored",
+		"the message is delivered again if they are not")
 }
 
 // emit publishes follow-ups, no later than their outcome. Those that go into a transaction with it are taken out of
@@ -166,8 +164,8 @@ func (w *settling) leaves() bool { return w.o.Outcome != driver.Release || w.fir
 // await waits for the transaction of a settlement. It stands when ctx ends before.
 func (w *settling) await(ctx context.Context) error {
 	select {
-	case <-w.over:
-		return w.err
+	case err := <-w.over:
+		return err
 	case <-ctx.Done():
 		return driver.NewError(driver.ErrUnknown, "the context ended before the transaction",
 			"it is likely stored: the message is delivered again if it is not", ctx.Err())
@@ -186,7 +184,7 @@ func (m transactions) enqueue(w *settling) error {
 		return cluster.ErrLost("the partition went to another consumer")
 	}
 	o := *w.o // the caller's slice is not retained
-	w.o, w.over = &o, make(chan struct{})
+	w.o, w.over = &o, make(chan error, 1)
 	p := w.c.it.p
 	p.emitting = append(p.emitting, w)
 	if !p.transacting {
@@ -196,7 +194,8 @@ func (m transactions) enqueue(w *settling) error {
 	return nil
 }
 
-// transact settles what waits, as much as there is in each transaction, until nothing is left.
+// transact settles what waits, as much as there is in each transaction, until nothing is left. No commit may come
+// before what a transaction committed has taken effect here too: it would undo it.
 func (m transactions) transact(p *partition) {
 	for {
 		m.mu.Lock()
@@ -208,28 +207,27 @@ func (m transactions) transact(p *partition) {
 		if n == 0 {
 			return
 		}
+		p.commits.Lock() // nothing else waits for this lock
 		m.transactions.settleBatch(p, batch)
-		m.windowFreed.Give()
+		p.commits.Unlock()
 	}
 }
 
-// settleBatch settles some in one transaction. No commit may come before what it committed has taken effect here too:
-// it would undo it.
+// settleBatch settles some in one transaction, or each in one of its own if that fails: one of them may be to blame.
 func (m transactions) settleBatch(p *partition, batch []*settling) {
-	p.commits.Lock() // nothing else waits for this lock
-	defer p.commits.Unlock()
 	batch = slices.DeleteFunc(batch, m.refuseOutOfTurn)
 	if len(batch) == 0 {
 		return
 	}
-	err := m.transactions.settleTogether(p, batch)
-	for _, w := range batch {
-		switch {
-		case err == nil || len(batch) == 1 || errors.Is(err, driver.ErrUnknown):
-			m.transactions.ended(w, err)
-		case !m.transactions.refuseOutOfTurn(w): // one of them may be to blame
-			m.transactions.ended(w, m.transactions.settleTogether(p, []*settling{w}))
+	err := p.together(batch)
+	if err != nil && len(batch) > 1 && !errors.Is(err, driver.ErrUnknown) {
+		for i := range batch {
+			m.transactions.settleBatch(p, batch[i:i+1:i+1])
 		}
+		return
+	}
+	for _, w := range batch {
+		m.transactions.ended(w, err)
 	}
 }
 
@@ -244,28 +242,19 @@ func (m transactions) refuseOutOfTurn(w *settling) bool {
 	return failed
 }
 
-func (m transactions) settleTogether(p *partition, batch []*settling) error {
-	// it stands when the caller has gone; the first waits for connections
-	ctx, cancel := context.WithTimeout(context.Background(), 3*cluster.TransactFor)
-	defer cancel()
-	return p.together(ctx, batch)
-}
-
 // ended applies a settlement whose transaction has ended, and tells who waits.
 func (m transactions) ended(w *settling, err error) {
-	defer close(w.over)
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	w.emits.Resolve(m.d.publisher.Dedup, err == nil) // not when nobody knows: stored twice is better than never
-	w.err = err
 	switch {
 	case err == nil && !w.c.ended:
 		w.c.sub.apply(w)
 	case err == nil:
 	case w.c.ended && !errors.Is(err, driver.ErrUnknown):
-		w.err = cluster.ErrLost("the partition went to another consumer")
+		err = cluster.ErrLost("the partition went to another consumer")
 	default:
 		m.keep(w)
 	}
-	m.mu.Unlock()
-	m.saver.storeEnds(w.late)
+	w.over <- err
 }

@@ -7,13 +7,16 @@ import "context"
 func (d *Groups) TrimLogs(ctx context.Context) error {
 	for _, m := range d.all() {
 		low := map[int32]int64{}
+		var grown []*partition
 		m.mu.Lock()
 		for id, p := range m.parts {
 			if at := p.oldestNeeded(); at > p.trimmed && !p.dirty {
 				low[id], p.trimmed = at, at
 			}
+			if p.tally.Logged-p.ownedFrom > logGrowth {
+				grown = append(grown, p)
+			}
 		}
-		grown := m.grownLogs()
 		m.mu.Unlock()
 		for _, p := range grown {
 			if err := p.announce(ctx); err != nil {
@@ -30,15 +33,6 @@ func (d *Groups) TrimLogs(ctx context.Context) error {
 // logGrowth is how many records of a retry log make a new announcement of ownership worth while, so that what is before
 // it can go.
 const logGrowth = 10_000
-
-func (m *member) grownLogs() (grown []*partition) {
-	for _, p := range m.parts {
-		if p.tally.Logged-p.ownedFrom > logGrowth {
-			grown = append(grown, p)
-		}
-	}
-	return grown
-}
 
 // announce says again in the retry log who owns it.
 func (p *partition) announce(ctx context.Context) error {

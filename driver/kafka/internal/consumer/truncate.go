@@ -66,10 +66,7 @@ func (m *member) retake(ctx context.Context) {
 		return
 	}
 	m.drop(ids)
-	for {
-		if m.ownAll(ctx, ids) == nil {
-			break
-		}
+	for m.ownAll(ctx, ids) != nil {
 		if cluster.Pause(ctx, cluster.FetchWait) != nil {
 			return
 		}

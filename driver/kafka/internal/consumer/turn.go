@@ -1,6 +1,10 @@
 package consumer
 
-import "github.com/ferrymq/ferry/driver"
+import (
+	"iter"
+
+	"github.com/ferrymq/ferry/driver"
+)
 
 // The outcomes of a strict key stand in the order of its messages. Most take effect in memory at once, but some have to
 // be stored: until that is known, what is behind them waits, and if it failed it is refused until the one ahead is
@@ -11,25 +15,28 @@ func errNotInTurn() error {
 		"settle that one first, then try again", nil)
 }
 
-// ahead calls use with the claims of a strict key before one, until it returns false.
-func (q *queue) ahead(c *claim, use func(*claim) bool) {
-	if !q.blocks(c.it) {
-		return
-	}
-	for x := range q.scheduled.Members(c.it.Msg.Key) { // none: its partition goes
-		if x == c.it || x.claimed != nil && !use(x.claimed) {
+// ahead are the claims of a strict key before one.
+func (q *queue) ahead(c *claim) iter.Seq[*claim] {
+	return func(yield func(*claim) bool) {
+		if !q.blocks(c.it) {
 			return
+		}
+		for x := range q.scheduled.Members(c.it.Msg.Key) { // none: its partition goes
+			if x == c.it || x.claimed != nil && !yield(x.claimed) {
+				return
+			}
 		}
 	}
 }
 
 // failedAhead reports whether the outcome of an earlier message of its key could not be stored.
-func (q *queue) failedAhead(c *claim) (failed bool) {
-	q.ahead(c, func(x *claim) bool {
-		failed = x.failed
-		return !failed
-	})
-	return failed
+func (q *queue) failedAhead(c *claim) bool {
+	for x := range q.ahead(c) {
+		if x.failed {
+			return true
+		}
+	}
+	return false
 }
 
 // turn says whether an outcome has to wait for that of an earlier message of its key which is on its way, and refuses
@@ -37,28 +44,34 @@ func (q *queue) failedAhead(c *claim) (failed bool) {
 // it. Those of one step go together where they are stored in one transaction, or in order: ends in the retry log of the
 // partition.
 func (m *member) turn(c *claim, o *driver.Settlement) (wait bool, err error) {
-	m.ahead(c, func(x *claim) bool {
+	for x := range m.ahead(c) {
 		w := x.settling
 		switch {
 		case x.deferred == m.passes:
-			wait = true
+			return true, nil
 		case o.Outcome == driver.Release:
 		case w == nil && x.failed:
-			err = errNotInTurn()
+			return false, errNotInTurn()
 		case w == nil:
-		case w.pass == m.passes && (w.isEnd() && isEnd(c, o) || m.d.cluster.Settings.Transactions && len(w.o.Emit) > 0 &&
-			len(o.Emit) > 0):
+		case w.pass == m.passes && (w.then != nil && isEnd(w.o) && c.it.logKey != "" && isEnd(o) ||
+			m.d.cluster.Settings.Transactions && len(w.o.Emit) > 0 && len(o.Emit) > 0):
 		default:
-			wait = true
+			return true, nil
 		}
-		return err == nil && !wait
-	})
-	return wait, err
+	}
+	return (o.Outcome == driver.Retry || o.Outcome == driver.Release) && m.deferredBehind(c), nil
 }
 
-// isEnd reports whether an outcome needs nothing but an end in the retry log.
-func isEnd(c *claim, o *driver.Settlement) bool {
-	return (o.Outcome == driver.Ack || o.Outcome == driver.Drop) && len(o.Emit) == 0 && c.it.logKey != ""
+// deferredBehind reports whether an outcome of a later message of the strict key waits that stands earlier in the same
+// call: a return would take the message from its holder first.
+func (m *member) deferredBehind(c *claim) bool {
+	if !m.blocks(c.it) {
+		return false
+	}
+	for x := range c.it.Followers() {
+		if x.claimed != nil && x.claimed.deferred == m.passes {
+			return true
+		}
+	}
+	return false
 }
-
-func (w *settling) isEnd() bool { return w.then != nil && w.first == nil && len(w.o.Emit) == 0 }

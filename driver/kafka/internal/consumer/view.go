@@ -3,42 +3,52 @@ package consumer
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
-// view is unsettled messages of a group: in the partitions that this process owns, or as a visit that reads the others
-// without joining.
-type view struct {
-	*member
-	Visit bool
-	Busy  bool // a visit: others consume the group, so that only they may change anything
-}
-
-// views are all partitions of a group.
+// views are all partitions of a group: those that this process owns, and as a visit the others, read without joining.
 type views struct {
-	All     []*view
-	release func()
+	All   []*member
+	late  bool   // this process has not read all that was published before the look
+	Close func() // ends the look
 }
 
-// Close ends the look.
-func (vs *views) Close() {
-	for _, v := range vs.All {
-		if v.Visit {
-			v.cancel()
+// Sure says why it is not sure that a message which was not found is not there, or nil.
+func (vs *views) Sure() error {
+	if !vs.late {
+		return nil
+	}
+	return driver.NewError(driver.ErrNotApplied, "the consumer in this process has not read all that is there",
+		"try again", nil)
+}
+
+// parts are the partitions. The member of each is locked meanwhile.
+func (vs *views) parts() iter.Seq[*partition] {
+	return func(yield func(*partition) bool) {
+		for _, m := range vs.All {
+			m.mu.Lock()
+			for _, p := range m.parts {
+				if !yield(p) {
+					m.mu.Unlock()
+					return
+				}
+			}
+			m.mu.Unlock()
 		}
 	}
-	vs.release()
 }
 
 // Look returns a group as it is now, with all that was published before the call, up to the window.
-func (d *Groups) Look(ctx context.Context, t *registry.TopicState, group string) (*views, error) {
+func (d *Groups) Look(ctx context.Context, t *registry.TopicState, group string) (vs *views, err error) {
 	if _, err := d.registry.Group(t.Name, group); err != nil {
 		return nil, err
 	}
@@ -47,132 +57,132 @@ func (d *Groups) Look(ctx context.Context, t *registry.TopicState, group string)
 	if err != nil {
 		return nil, err
 	}
-	vs := &views{release: release}
-	m := d.memberIn(t.Name, group)
-	others, err := d.registry.PartitionsNow(ctx, t)
-	if err == nil && m != nil {
-		err = m.catchUp(ctx)
+	vs = &views{Close: release}
+	for whole := false; !whole; {
+		if whole, err = d.look(ctx, t, group, vs); err != nil {
+			release()
+			return nil, err
+		}
 	}
-	if err != nil {
-		release()
-		return nil, err
-	}
-	if m != nil {
-		m.mu.Lock()
-		others = slices.DeleteFunc(others, func(id int32) bool { return m.parts[id] != nil })
-		m.mu.Unlock()
-		vs.All = append(vs.All, &view{member: m})
-	}
-	if len(others) == 0 {
-		return vs, nil
-	}
-	busy, err := d.Consumers(ctx, t.Name, group)
-	if err != nil {
-		vs.Close()
-		return nil, err
-	}
-	v, err := d.visit(ctx, t, group, others, busy)
-	if err != nil {
-		vs.Close()
-		return nil, err
-	}
-	vs.All = append(vs.All, v)
 	return vs, nil
 }
 
-// visit reads partitions of a group that this process does not own.
-func (d *Groups) visit(ctx context.Context, t *registry.TopicState, group string, ids []int32,
-	busy bool) (*view, error) {
+// look is one look at a group. It is whole unless a partition went from this process to another meanwhile: that is in
+// none of the members.
+func (d *Groups) look(ctx context.Context, t *registry.TopicState, group string, vs *views) (whole bool, err error) {
+	ids, err := d.registry.PartitionsNow(ctx, t)
+	if err != nil {
+		return false, err
+	}
+	ends, err := d.cluster.AnsweredEnds(ctx, t.Main)
+	if err != nil {
+		return false, err
+	}
+	m, others := d.memberIn(t.Name, group), ids
+	vs.All = nil
+	if m != nil {
+		vs.late = m.catchUp(ctx, ends)
+		others, vs.All = m.without(ids), []*member{m}
+	}
+	if len(others) == 0 {
+		return true, nil
+	}
+	busy, err := d.Consumers(ctx, t.Name, group)
+	if err != nil {
+		return false, err
+	}
+	v, err := d.visit(ctx, t, group, others, busy, ends)
+	if err != nil {
+		return false, err
+	}
+	vs.All = append(vs.All, v)
+	return m == nil || !slices.ContainsFunc(m.without(ids), func(id int32) bool { return v.parts[id] == nil }), nil
+}
+
+// without are those of some partitions that this process does not own.
+func (m *member) without(ids []int32) []int32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(ids), func(id int32) bool { return m.parts[id] != nil })
+}
+
+// visit reads partitions of a group that this process does not own, up to some offsets or the window.
+func (d *Groups) visit(ctx context.Context, t *registry.TopicState, group string, ids []int32, busy bool,
+	ends map[int32]int64) (*member, error) {
 	if err := d.cluster.StartClock(ctx); err != nil {
 		return nil, err
 	}
 	row, _ := d.registry.Group(t.Name, group) // of one that has gone there is nothing to see
-	m := d.newMember(t, group, row.Order)
-	m.tenure, m.Generation = snapshot{watched: busy}, -1 // it commits as nobody
-	v := &view{member: m, Visit: true, Busy: busy}
-	if err := v.read(ctx, ids); err != nil {
-		m.cancel()
-		return nil, err
-	}
-	return v, nil
-}
-
-// read loads partitions, up to the window.
-func (v *view) read(ctx context.Context, ids []int32) error {
-	if n := int(slices.Max(ids)) + 1; n > v.topic.Partitions {
-		if err := v.d.cluster.Widen(ctx, v.retryName, n); err != nil {
-			return err
+	v := d.newMember(t, group, row.Order)
+	v.Visit, v.Busy, v.Generation = true, busy, -1 // it commits as nobody
+	if n := int(slices.Max(ids)) + 1; n > t.Partitions {
+		if err := d.cluster.Widen(ctx, v.retryName, n); err != nil {
+			return nil, err
 		}
 	}
-	at, err := v.d.registry.Committed(ctx, v.topic, v.group)
+	at, err := d.registry.Committed(ctx, t, group)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ends, err := v.d.registry.Position(ctx, v.topic, registry.EndPosition)
+	logEnds, err := d.cluster.AnsweredEnds(ctx, v.retryName)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	spans, logs := map[int32][2]int64{}, map[int32][2]int64{}
 	for _, id := range ids {
 		p := v.newPartition(id, committedAt(at, id))
 		if err := p.checkLog(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		v.parts[id] = p // nobody else knows us yet
-		logs[id] = [2]int64{0, 1 << 62}
+		logs[id] = [2]int64{0, logEnds[id]}
 		if from := p.done.Next; from < ends[id] {
 			spans[id] = [2]int64{from, min(ends[id], from+cluster.WindowItems)}
 		}
 	}
-	if err := v.d.cluster.ReadSpans(ctx, v.retryName, logs,
+	if err := d.cluster.ReadSpans(ctx, v.retryName, logs,
 		func(r *kgo.Record) { v.parts[r.Partition].logChanged(r) }); err != nil {
-		return err
+		return nil, err
 	}
 	v.mu.Lock()
 	for id, p := range v.parts {
 		p.begin(ends[id])
 	}
 	v.mu.Unlock()
-	if err := v.d.cluster.ReadSpans(ctx, v.mainName, spans, func(r *kgo.Record) {
+	if err := d.cluster.ReadSpans(ctx, v.mainName, spans, func(r *kgo.Record) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		p := v.parts[r.Partition]
-		if r, problem := p.feed(v.decode(r)); r != nil {
-			v.Bad = append(v.Bad, invalid{p, r, problem})
-		}
+		v.parts[r.Partition].feed(v.decode(r))
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	v.mu.Lock()
 	for _, p := range v.parts {
 		p.release(p.done.Next)
 	}
-	if v.Busy {
+	if v.FoundBad = len(v.bad) > 0; busy {
 		v.showLeased()
 	}
 	v.mu.Unlock()
-	if v.Busy {
-		return nil
+	if !busy {
+		v.quarantine(ctx)
+		v.ringDue(time.Now())
 	}
-	if len(v.Bad) > 0 {
-		v.quarantine(ctx, v.Bad)
-	}
-	v.ringDue(time.Now())
-	return nil
+	return v, nil
 }
 
 // showLeased shows what the owner holds as in flight, and hides what is about to expire.
-func (v *view) showLeased() {
+func (m *member) showLeased() {
 	now := time.Now()
-	for _, p := range v.parts {
+	for _, p := range m.parts {
 		for it := range p.items.all() {
-			if it.expired(now) && it.state != gone {
-				v.enter(it, gone)
-				v.scheduled.Remove(&it.Node)
-			}
-			if p.done.Before[it.location()] == offsets.LeasedPart && it.state != inflight && it.state != gone {
-				v.enter(it, inflight)
-				v.withhold(it)
+			switch {
+			case it.expired(now):
+				m.enter(it, gone)
+				m.scheduled.Remove(&it.Node)
+				p.items.drop(it)
+			case p.done.Before[it.location()] == offsets.LeasedPart && it.state != inflight:
+				m.withhold(it)
 			}
 		}
 	}
@@ -182,45 +192,28 @@ func (v *view) showLeased() {
 var ErrTaken = errors.New("a consumer joined meanwhile")
 
 // Finish stores what was changed. A visit commits in any case: it is refused when the group has consumers.
-func (v *view) Finish(ctx context.Context) error {
-	v.mu.Lock()
-	var ps []*partition
-	for _, p := range v.parts {
-		p.dirty = p.dirty || v.Visit
-		ps = append(ps, p)
+func (m *member) Finish(ctx context.Context) error {
+	err := cluster.Unsure("the change", m.commit(ctx, m.those(func(p *partition) bool {
+		p.dirty = p.dirty || m.Visit
+		return p.dirty
+	})...))
+	m.saver.flush(ctx) // a visit has nobody else who does
+	if err != nil && m.Visit {
+		return errors.Join(ErrTaken, err)
 	}
-	v.mu.Unlock()
-	err := v.commit(ctx, ps...)
-	if err != nil && v.Visit {
-		return errors.Join(ErrTaken, cluster.Unsure("the change", err))
-	}
-	return cluster.Unsure("the change", err)
+	return err
 }
 
-// catchUp waits until what was published before the call is in the queue, or the window is full.
-func (m *member) catchUp(ctx context.Context) error {
+// catchUp waits until what is before some offsets is in the queue, or the window is full. It does not wait for long,
+// and says that it was too late then.
+func (m *member) catchUp(ctx context.Context, ends map[int32]int64) (late bool) {
 	ctx, cancel := context.WithTimeout(ctx, m.d.cluster.Settings.Session)
 	defer cancel()
-	ends, err := m.d.cluster.Offsets(ctx, m.d.cluster.Admin.ListCommittedOffsets, m.mainName)
-	if err != nil {
-		return err
-	}
-	for {
-		m.mu.Lock()
-		behind, wake := !m.joined || len(m.coming) > 0, m.await()
+	return m.until(ctx, func() bool { // if it is late, what there is must do
+		behind := !m.joined || len(m.coming) > 0
 		for id, p := range m.parts {
 			behind = behind || p.done.Next < ends[id] || len(p.pending) > 0
 		}
-		full := m.full()
-		m.mu.Unlock()
-		if !behind || full {
-			return nil
-		}
-		select {
-		case <-wake:
-		case <-time.After(cluster.FetchWait):
-		case <-ctx.Done():
-			return nil // it is late; what there is must do
-		}
-	}
+		return !behind || m.full()
+	}) != nil
 }

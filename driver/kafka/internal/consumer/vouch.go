@@ -21,28 +21,27 @@ func (m *member) vouched(now time.Time) bool { return now.Before(m.sure) }
 
 // keepVouched asks until the member leaves.
 func (m *member) keepVouched(ctx context.Context) {
-	tick := time.NewTicker(m.d.cluster.Settings.Session / 6)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-m.unsure:
-		}
+	m.unsure.Rounds(ctx, func() time.Duration {
+		next := time.Now().Add(m.d.cluster.Settings.Session / 6)
+		m.vouch(ctx)
+		return time.Until(next)
+	})
+}
+
+func (m *member) vouch(ctx context.Context) {
+	old := m.Known().ID
+	now, _ := m.cl.GroupMetadata()
+	switch {
+	case old == "": // nobody has heard of us yet
+	case now != old:
 		// Whoever is told that it is no member joins anew, under another id. That may have been said by a coordinator that
 		// was replaced, and did not know it yet: at the next one the group waits for the old member while it is heard of.
-		old, _ := m.Known()
-		if now, _ := m.cl.GroupMetadata(); now != old && old != "" {
-			m.disown()
-			_ = m.d.cluster.Remove(ctx, m.d.cluster.GroupID(m.topic.Name, m.group), old) // again with the next tick
-			continue
-		}
-		if m.askVouched(ctx) != nil {
-			m.NoteGeneration(m.cl) // a rebalance may have brought another one
-			if errors.Is(m.askVouched(ctx), kerr.UnknownMemberID) {
-				m.disown()
-			}
+		m.Disown()
+		_ = m.d.cluster.Remove(ctx, m.d.cluster.GroupID(m.topic.Name, m.group), old) // again with the next tick
+	case m.askVouched(ctx) != nil:
+		m.NoteGeneration(m.cl) // a rebalance may have brought another one
+		if errors.Is(m.askVouched(ctx), kerr.UnknownMemberID) {
+			m.Disown()
 		}
 	}
 }
@@ -64,15 +63,12 @@ func (m *member) keepLooking(ctx context.Context) {
 
 // askVouched sends one heartbeat.
 func (m *member) askVouched(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, m.d.cluster.Settings.Session)
-	defer cancel()
 	sent := time.Now()
-	as, err := m.Heartbeat(ctx, m.d.cluster.Client, m.d.cluster.GroupID(m.topic.Name, m.group))
-	if err != nil && !errors.Is(err, kerr.RebalanceInProgress) {
-		return err
+	as, calm, err := m.Heartbeat(ctx, m.d.cluster, m.d.cluster.GroupID(m.topic.Name, m.group))
+	if err == nil {
+		m.answered(sent, calm, as)
 	}
-	m.answered(sent, err == nil, as)
-	return nil
+	return err
 }
 
 // answered is told when a question was sent that the coordinator has answered, whether it knew of no rebalance, and as
@@ -103,12 +99,12 @@ func (m *member) answered(sent time.Time, calm bool, as cluster.Identity) {
 // rejoined notes that a rebalance has brought us our part. Only the next one can remove us, and it had not begun when
 // we were heard of in this one.
 func (m *member) rejoined() {
-	m.assignedAs.ID, m.assignedAs.Generation = m.Known()
+	m.assignedAs = m.Known()
 	m.calm = m.heard
 }
 
-// disown notes that we are no member: somebody made us leave, and our partitions may be with others.
-func (m *member) disown() {
+// Disown notes that we are no member: somebody made us leave, and our partitions may be with others.
+func (m *member) Disown() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sure = time.Time{}

@@ -15,7 +15,6 @@ func TestVouchedInARebalance(t *testing.T) {
 	t.Parallel()
 	d := bareGroups(6 * time.Second)
 	m := d.newMember(&registry.TopicState{Name: "orders"}, driver.DefaultGroup, driver.Strict)
-	defer m.cancel()
 	we, start := cluster.Identity{ID: "we", Generation: 7}, time.Now()
 	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
 	until := func(want float64) {

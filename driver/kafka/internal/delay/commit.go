@@ -18,8 +18,7 @@ import (
 
 // keep commits what fired every now and then, and cleans up behind.
 func (w *firer) keep(ctx context.Context) {
-	swept := time.Now()
-	cluster.Every(ctx, cluster.CommitEvery, func() {
+	for swept := time.Now(); cluster.Pause(ctx, cluster.CommitEvery) == nil; {
 		if err := w.commit(ctx); err != nil { // tried again with the next tick
 			w.NoteGeneration(w.cl)
 		}
@@ -33,18 +32,16 @@ func (w *firer) keep(ctx context.Context) {
 				w.sweep(ctx, w.d.cluster.Now())
 			}
 		}
-	})
+	}
 }
 
 // commit stores which of the owned partitions' messages have left.
 func (w *firer) commit(ctx context.Context) error {
 	w.commits.Lock() // an older commit must not overtake a newer one; nothing else waits for this lock
 	defer w.commits.Unlock()
-	t := kmsg.NewOffsetCommitRequestTopic()
-	t.Topic = w.d.cluster.DelayTopic()
 	var sent []*tierPartition
 	w.mu.Lock()
-	req := w.CommitAs(w.d.cluster.DelayTopic())
+	req, t := w.CommitAs(w.d.cluster.DelayTopic(), w.d.cluster.DelayTopic())
 	for _, p := range w.parts {
 		if p.dirty && !p.doubt {
 			p.dirty = false
@@ -56,7 +53,6 @@ func (w *firer) commit(ctx context.Context) error {
 	if len(sent) == 0 {
 		return nil
 	}
-	req.Topics = append(req.Topics, t)
 	err := cluster.SendCommit(ctx, w.d.cluster.Client, req)
 	if err != nil {
 		w.mu.Lock()
@@ -111,13 +107,16 @@ func (w *firer) storeTogether(ctx context.Context, leaving []onward) {
 func (w *firer) transact(ctx context.Context, p *tierPartition, batch []onward) {
 	err := w.settleDoubt(ctx, p)
 	if err == nil {
-		batch = w.notLeft(p, batch)
+		w.mu.Lock() // some may have left with a transaction whose end was not answered
+		batch = slices.DeleteFunc(batch, func(o onward) bool { return p.done.Has(o.offset) })
+		w.mu.Unlock()
 		err = w.leave(ctx, p, batch)
 	}
 	if err == nil {
 		return
 	}
-	if len(batch) > 1 && isRefusal(err) { // one of them is to blame, and must not hold up the others
+	refused := isRefusal(err)
+	if len(batch) > 1 && refused { // one of them is to blame, and must not hold up the others
 		for _, o := range batch {
 			w.transact(ctx, p, []onward{o})
 		}
@@ -125,7 +124,7 @@ func (w *firer) transact(ctx context.Context, p *tierPartition, batch []onward) 
 	}
 	w.NoteGeneration(w.cl) // partitions that stay ours in a rebalance have a new one
 	wait := cluster.FetchWait
-	if isRefusal(err) {
+	if refused {
 		wait = time.Second
 	}
 	for _, o := range batch {
@@ -170,13 +169,6 @@ func (w *firer) settleDoubt(ctx context.Context, p *tierPartition) error {
 	return nil
 }
 
-// notLeft is what of a batch has not left already with a transaction whose end was not answered.
-func (w *firer) notLeft(p *tierPartition, batch []onward) []onward {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.DeleteFunc(batch, func(o onward) bool { return p.done.Has(o.offset) })
-}
-
 // leave runs the transaction of a batch. No other commit of the partition may come before what it committed has taken
 // effect here too: it would undo it.
 func (w *firer) leave(ctx context.Context, p *tierPartition, batch []onward) error {
@@ -193,9 +185,14 @@ func (w *firer) leave(ctx context.Context, p *tierPartition, batch []onward) err
 	w.mu.Unlock()
 	w.commits.Unlock()
 	doubt, err := p.out.Store(ctx, records, func(req *kmsg.TxnOffsetCommitRequest) error {
-		req.MemberID, req.Generation = w.Known()
-		after := w.doneWith(p, batch)
-		cluster.AddTxnCommit(req, w.d.cluster.DelayTopic(), p.id, after, after.Encode(offsets.MaxMetadata))
+		as := w.Known()
+		w.mu.Lock()
+		after := p.done.Clone()
+		w.mu.Unlock()
+		for _, o := range batch {
+			after.Set(o.offset)
+		}
+		as.AddTxnCommit(req, w.d.cluster.DelayTopic(), p.id, after, after.Encode(offsets.MaxMetadata))
 		return nil
 	})
 	w.mu.Lock()
@@ -207,15 +204,4 @@ func (w *firer) leave(ctx context.Context, p *tierPartition, batch []onward) err
 		}
 	}
 	return err
-}
-
-// doneWith is what is done of a partition when a batch has left.
-func (w *firer) doneWith(p *tierPartition, batch []onward) *offsets.Set {
-	w.mu.Lock()
-	after := p.done.Clone()
-	w.mu.Unlock()
-	for _, o := range batch {
-		after.Set(o.offset)
-	}
-	return after
 }

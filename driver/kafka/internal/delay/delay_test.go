@@ -7,7 +7,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
 
+	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
+	"github.com/ferrymq/ferry/internal/container"
 )
 
 // TestTiers: whatever the delay, the hops through the tiers end before it is due, and are few.
@@ -39,7 +41,7 @@ func TestNothingIsPassedOver(t *testing.T) {
 	w := &firer{parts: map[int32]*tierPartition{0: p}}
 	feed := func(offset int64) (again bool) {
 		w.feed(p, &kgo.Record{Offset: offset}) // no message, but a place
-		_, asked := w.full()
+		_, _, asked := w.turn()
 		if at, ok := asked[0]; ok && at.Offset != p.done.Next {
 			t.Fatalf("%d is fetched again, not %d", at.Offset, p.done.Next)
 		}
@@ -83,4 +85,18 @@ func TestSpreadFits(t *testing.T) {
 			t.Fatalf("%d of %d are told in %d characters", told.Count, left, len(text))
 		}
 	})
+}
+
+// TestExpiredLeavesAtOnce: what expires before it is due does not stay until then, when it would hold up what has left
+// after it.
+func TestExpiredLeavesAtOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	p := &tierPartition{done: offsets.NewSet(0)}
+	p.queue = []*Delayed{{M: &driver.Message{TTL: time.Hour, PublishedAt: now.Add(-2 * time.Hour)}, p: p, leave: now,
+		due: now.Add(24 * time.Hour)}}
+	w := &firer{parts: map[int32]*tierPartition{0: p}, timers: container.NewHeap[int64](func(*Delayed, int32) {})}
+	if moving, _ := w.leaving(now); len(moving) != 1 || w.timers.Len() != 0 {
+		t.Errorf("%d leave, and %d wait for a timer", len(moving), w.timers.Len())
+	}
 }

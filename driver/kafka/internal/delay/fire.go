@@ -2,10 +2,8 @@ package delay
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -29,10 +27,7 @@ func (w *firer) vouched(ctx context.Context) bool {
 	if sent.Sub(w.heard) < w.d.cluster.Settings.Session/2 {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.d.cluster.Settings.Session)
-	defer cancel()
-	_, err := w.Heartbeat(ctx, w.d.cluster.Client, w.d.cluster.DelayTopic())
-	if err != nil && !errors.Is(err, kerr.RebalanceInProgress) {
+	if _, _, err := w.Heartbeat(ctx, w.d.cluster, w.d.cluster.DelayTopic()); err != nil {
 		return false
 	}
 	w.heard = sent
@@ -72,12 +67,13 @@ func (w *firer) round(ctx context.Context) time.Duration {
 	return w.idle(w.d.cluster.Now())
 }
 
-// leaving takes what may leave its tier out of the queues: onwards to another tier, or into the timers.
+// leaving takes what may leave its tier out of the queues: onwards to another tier, or into the timers. What has
+// expired ends at once: until it is due it would hold up what has left after it.
 func (w *firer) leaving(now time.Time) (moving []*Delayed, resumed []int32) {
 	for id, p := range w.parts {
 		for len(p.queue) > 0 && !p.lost && !p.queue[0].leave.After(now) && !p.spread(p.queue[0]) && len(moving) < fireBatch {
 			x := p.queue[0]
-			if x.due.Sub(now) >= lastStretch && !x.expired(now) {
+			if x.due.Sub(now) >= lastStretch || x.expired(now) {
 				moving = append(moving, x)
 			} else if !w.wind(x) {
 				break

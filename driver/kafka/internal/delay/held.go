@@ -54,15 +54,21 @@ func (w *firer) record(key string, row any) *kgo.Record {
 	return &kgo.Record{Topic: w.d.cluster.HeldTopic(), Key: []byte(key), Value: value}
 }
 
-// change stores what change makes of what is delayed or held, for one of those who want to change it at the same time,
-// and ends it, or its copies with a lower stamp.
-func (w *firer) change(ctx context.Context, x *Delayed, stamp int64, change compacted.Replacement) error {
+// Change stores what is made of what is delayed or held, for one of those who want to change it at the same time, and
+// ends it, or its copies with a lower stamp, unless it is about to fire.
+func (d *Delays) Change(ctx context.Context, x *Delayed, stamp int64, made ...*kgo.Record) error {
+	w, err := d.Start(ctx)
+	if err != nil {
+		return err
+	}
 	if x.S.Hold {
 		key := heldKey(x.M.Topic, x.M.ID)
-		return w.heldRows.Contend(ctx, 0, key, x.offset, func(ctx context.Context) (made, ends []*kgo.Record, err error) {
-			made, err = change(ctx)
-			return made, []*kgo.Record{record.Tombstone(w.d.cluster.HeldTopic(), 0, key)}, err
-		})
+		return w.heldRows.Contend(ctx, compacted.Contender{Key: key, Row: x.offset, Made: made,
+			Ends: []*kgo.Record{record.Tombstone(d.cluster.HeldTopic(), 0, key)}})
+	}
+	if x.due.Sub(d.cluster.Now()) < 2*sealed {
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is about to be due", x.M.ID),
+			"wait until it is ready", nil)
 	}
 	key, row := voidKey(x.M.Topic, x.M.ID), int64(-1)
 	r := w.heldRows.Get(key)
@@ -72,11 +78,9 @@ func (w *firer) change(ctx context.Context, x *Delayed, stamp int64, change comp
 	if voids(r, x) {
 		return cluster.ErrNoMessage(driver.Target{Topic: x.M.Topic, ID: x.M.ID, Ref: x.Ref})
 	}
-	err := w.heldRows.Contend(ctx, 0, key, row, func(ctx context.Context) (made, ends []*kgo.Record, err error) {
-		made, err = change(ctx)
-		return made, []*kgo.Record{w.record(key, voidMark{Stamp: stamp, Until: x.due.Add(markKept)})}, err
-	})
-	if err == nil && x.due.Sub(w.d.cluster.Now()) < sealed+sealed/2 {
+	mark := w.record(key, voidMark{Stamp: stamp, Until: x.due.Add(markKept)})
+	err = w.heldRows.Contend(ctx, compacted.Contender{Key: key, Row: row, Made: made, Ends: []*kgo.Record{mark}})
+	if err == nil && x.due.Sub(d.cluster.Now()) < sealed+sealed/2 {
 		return driver.NewError(driver.ErrUnknown, fmt.Sprintf("message %q became due meanwhile", x.M.ID),
 			"see whether it was delivered all the same", nil)
 	}

@@ -28,7 +28,7 @@ type firer struct {
 
 	mu     sync.Mutex
 	parts  map[int32]*tierPartition
-	timers container.Heap[int64, *Delayed] // see newTimers
+	timers container.Heap[int64, *Delayed] // by when they ring, by the brokers' clock
 	bytes  int                             // of timers
 	synced time.Time                       // all marks from before this time are known
 	firing chan struct{}                   // closed when the round that began last is over
@@ -54,8 +54,7 @@ type Delays struct {
 	cluster  *cluster.Cluster
 	tables   *compacted.Tables
 	registry *registry.Registry
-	mu       sync.Mutex
-	firer    *firer
+	firer    atomic.Pointer[firer] // nil: nothing fires here
 }
 
 // New is what nothing has to do with yet.
@@ -63,20 +62,12 @@ func New(c *cluster.Cluster, ts *compacted.Tables, r *registry.Registry) *Delays
 	return &Delays{cluster: c, tables: ts, registry: r}
 }
 
-// Started is what fires here, or nil.
-func (d *Delays) Started() *firer {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.firer
-}
+// Started reports whether this process fires.
+func (d *Delays) Started() bool { return d.firer.Load() != nil }
 
 // Stop ends what fires here. The driver is closed: nothing starts it again.
 func (d *Delays) Stop() {
-	d.mu.Lock()
-	w := d.firer
-	d.firer = nil
-	d.mu.Unlock()
-	if w != nil {
+	if w := d.firer.Swap(nil); w != nil {
 		w.close()
 	}
 }
@@ -86,7 +77,7 @@ func (d *Delays) Start(ctx context.Context) (*firer, error) {
 	if d.cluster.IsClosed() {
 		return nil, refusal.Closed()
 	}
-	if have := d.Started(); have != nil {
+	if have := d.firer.Load(); have != nil {
 		return have, nil
 	}
 	release, err := d.cluster.Single(ctx, "delays")
@@ -94,32 +85,25 @@ func (d *Delays) Start(ctx context.Context) (*firer, error) {
 		return nil, err
 	}
 	defer release()
-	if have := d.Started(); have != nil {
+	if have := d.firer.Load(); have != nil {
 		return have, nil
 	}
-	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.HeldTopic(), Partitions: 1,
-		Configs: cluster.CompactedSettings()}, cluster.TopicSpec{Name: d.cluster.DelayTopic(),
-		Partitions: tiers * d.cluster.Settings.InternalPartitions,
-		Configs:    cluster.LogSettings(d.cluster.Settings.MaxBody)}); err != nil {
+	o := d.cluster.Settings
+	if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.HeldTopic(), Partitions: 1},
+		cluster.TopicSpec{Name: d.cluster.DelayTopic(), Partitions: tiers * o.InternalPartitions,
+			MaxBody: o.MaxBody}); err != nil {
 		return nil, err
 	}
-	if r := d.registry.Meta.Get(cluster.DelaysKey); r == nil { // tells others that there is something to fire
-		if err := d.registry.Put(ctx, cluster.DelaysKey, struct{}{}); err != nil {
-			return nil, err
-		}
+	if err := d.registry.Announce(ctx, cluster.DelaysKey); err != nil { // there is something to fire
+		return nil, err
 	}
 	w, err := d.newFirer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	closed := d.cluster.IsClosed()
-	if !closed {
-		d.firer = w
-	}
-	d.mu.Unlock()
-	if closed {
-		w.close()
+	d.firer.Store(w)
+	if d.cluster.IsClosed() { // it may have been stopped before that
+		d.Stop()
 		return nil, refusal.Closed()
 	}
 	return w, nil
@@ -133,8 +117,9 @@ func (d *Delays) newFirer(ctx context.Context) (*firer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &firer{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{}, timers: newTimers(),
-		ring: cluster.NewSignal(), look: cluster.NewSignal()}
+	w := &firer{d: d, width: max(1, n/tiers), parts: map[int32]*tierPartition{},
+		timers: container.NewHeap[int64](func(*Delayed, int32) {}),
+		ring:   cluster.NewSignal(), look: cluster.NewSignal()}
 	w.followHeld()
 	if err := w.heldRows.Sync(ctx); err != nil {
 		w.heldRows.Close()
@@ -165,7 +150,10 @@ func (w *firer) close() {
 	w.tasks.Wait()    // first the last round ends, then it is committed
 	_ = w.commit(ctx) // what cannot be committed fires again
 	w.cl.CloseAllowingRebalance()
-	w.drop(w.cl, w.owned())
+	w.mu.Lock()
+	left := slices.Collect(maps.Keys(w.parts))
+	w.mu.Unlock()
+	w.drop(w.cl, left)
 	w.heldRows.Close()
 }
 
@@ -230,44 +218,22 @@ func (w *firer) revoke(ctx context.Context, cl *kgo.Client, lost map[string][]in
 	w.drop(cl, ids)
 }
 
-// owned are the partitions that are ours.
-func (w *firer) owned() []int32 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Collect(maps.Keys(w.parts))
-}
-
+// drop forgets partitions. Their timers are not set any more, and ring in vain.
 func (w *firer) drop(cl *kgo.Client, ids []int32) {
 	w.fetching.Lock()
 	defer w.fetching.Unlock()
 	cl.ResumeFetchPartitions(map[string][]int32{w.d.cluster.DelayTopic(): ids}) // if they come back, they are fetched
-	for _, p := range w.forget(ids) {
-		p.out.Close()
-	}
-}
-
-// forget removes partitions, and returns those that were there.
-func (w *firer) forget(ids []int32) (forgotten []*tierPartition) {
+	var gone []*tierPartition
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, id := range ids {
 		if p := w.parts[id]; p != nil {
 			p.lost = true
 			delete(w.parts, id)
-			forgotten = append(forgotten, p)
+			gone = append(gone, p)
 		}
 	}
-	w.forgetLost()
-	return forgotten
-}
-
-// forgetLost removes the timers of partitions that are lost.
-func (w *firer) forgetLost() {
-	all := w.timers
-	w.timers, w.bytes = newTimers(), 0
-	for ; all.Len() > 0; all.RemoveAt(0) {
-		if x := all.Top(); !x.p.lost {
-			w.set(x, all.Next())
-		}
+	w.mu.Unlock()
+	for _, p := range gone {
+		p.out.Close()
 	}
 }

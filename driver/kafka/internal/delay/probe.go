@@ -4,7 +4,7 @@ import "context"
 
 // QueuedBytes is what the fullest partition of the tiers has in memory in this process, for tests.
 func (d *Delays) QueuedBytes() (most int) {
-	w := d.Started()
+	w := d.firer.Load()
 	if w == nil {
 		return 0
 	}
@@ -17,4 +17,4 @@ func (d *Delays) QueuedBytes() (most int) {
 }
 
 // CommitNow does what is done every 200 ms, for tests.
-func (d *Delays) CommitNow(ctx context.Context) { _ = d.Started().commit(ctx) }
+func (d *Delays) CommitNow(ctx context.Context) { _ = d.firer.Load().commit(ctx) }

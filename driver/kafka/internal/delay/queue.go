@@ -8,7 +8,6 @@ import (
 
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
-	"github.com/ferrymq/ferry/internal/container"
 )
 
 // tierPartition is one that this process owns.
@@ -19,7 +18,7 @@ type tierPartition struct {
 	queue   []*Delayed // in order; only the head may leave
 	bytes   int        // of queue
 	paused  bool
-	cut     bool  // more was fetched than it takes
+	cut     bool  // it goes back: more was fetched than it takes
 	dropped int64 // the last of what it did not take, which comes again; 0: none
 	missed  int   // how often it did not
 	lost    bool
@@ -44,11 +43,6 @@ const (
 	sweepEvery     = 10 * time.Second
 )
 
-// newTimers are messages by when they ring, by the brokers' clock.
-func newTimers() container.Heap[int64, *Delayed] {
-	return container.NewHeap[int64](func(*Delayed, int32) {})
-}
-
 // poll feeds the queues, and stops fetching for those that are full.
 func (w *firer) poll(ctx context.Context) {
 	for {
@@ -68,17 +62,17 @@ func (w *firer) poll(ctx context.Context) {
 				p.cutBy = r
 			}
 		})
-		full, again := w.full()
+		full, anew, back := w.turn()
 		w.mu.Unlock()
+		name := w.d.cluster.DelayTopic()
 		if len(full) > 0 {
-			w.cl.PauseFetchPartitions(map[string][]int32{w.d.cluster.DelayTopic(): full})
+			w.cl.PauseFetchPartitions(map[string][]int32{name: full})
+		}
+		if len(back) > 0 { // nobody takes partitions away before AllowRebalance
+			w.cl.ResumeFetchPartitions(map[string][]int32{name: anew})
+			w.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{name: back})
 		}
 		w.fetching.Unlock()
-		if len(again) > 0 {
-			// nobody takes partitions away before AllowRebalance
-			w.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{w.d.cluster.DelayTopic(): again})
-		}
-		w.retake(w.cl)
 		w.cl.AllowRebalance()
 		w.ring.Give()
 		if fetches.Err() != nil && cluster.Pause(ctx, cluster.FetchWait) != nil {
@@ -87,21 +81,29 @@ func (w *firer) poll(ctx context.Context) {
 	}
 }
 
-// full are the partitions that have reached their bound, and where those go on that could not take all that was
-// fetched.
-func (w *firer) full() (ids []int32, again map[int32]kgo.EpochOffset) {
-	again = map[int32]kgo.EpochOffset{}
+// turn decides how fetching goes on: which partitions have reached their bound, which begin anew since their logs have
+// lost their ends, and where those go on that go back. What is being fired of a log that was cut fires again.
+func (w *firer) turn() (full, anew []int32, back map[int32]kgo.EpochOffset) {
+	back = map[int32]kgo.EpochOffset{}
 	for id, p := range w.parts {
+		if by := p.cutBy; by != nil {
+			p.lost = true
+			p = &tierPartition{id: id, tier: p.tier, done: p.done.Clone(), dirty: true, trimmed: p.trimmed, out: p.out,
+				doubt: p.doubt, cut: true}
+			p.done.Cut(by.Offset)
+			w.parts[id] = p
+			anew = append(anew, id)
+		}
 		if !p.paused && (len(p.queue) >= maxQueued || p.bytes >= maxQueuedBytes) {
 			p.paused = true
-			ids = append(ids, id)
+			full = append(full, id)
 		}
 		if p.cut {
 			p.cut = false
-			again[id] = kgo.EpochOffset{Epoch: -1, Offset: p.done.Next}
+			back[id] = kgo.EpochOffset{Epoch: -1, Offset: p.done.Next}
 		}
 	}
-	return ids, again
+	return full, anew, back
 }
 
 // passedOver reports whether what did not fit was not fetched again. It is asked for three times: somebody may have
@@ -138,33 +140,4 @@ func (w *firer) feed(p *tierPartition, r *kgo.Record) {
 	x.p, x.leave = p, r.Timestamp.Add(tierWait(p.tier))
 	p.queue = append(p.queue, x)
 	p.bytes += x.size()
-}
-
-// retake goes back to where partitions of the tiers were cut. What is being fired fires again.
-func (w *firer) retake(cl *kgo.Client) {
-	again := map[int32]kgo.EpochOffset{}
-	var ids []int32
-	w.fetching.Lock()
-	defer w.fetching.Unlock()
-	w.mu.Lock()
-	for id, p := range w.parts {
-		if p.cutBy == nil {
-			continue
-		}
-		next := &tierPartition{id: id, tier: p.tier, done: p.done.Clone(), dirty: true, trimmed: p.trimmed, out: p.out,
-			doubt: p.doubt}
-		next.done.Cut(p.cutBy.Offset)
-		p.lost = true
-		w.parts[id] = next
-		again[id] = kgo.EpochOffset{Epoch: -1, Offset: next.done.Base}
-		ids = append(ids, id)
-	}
-	if len(ids) > 0 {
-		w.forgetLost()
-	}
-	w.mu.Unlock()
-	if len(ids) > 0 {
-		cl.ResumeFetchPartitions(map[string][]int32{w.d.cluster.DelayTopic(): ids})
-		cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{w.d.cluster.DelayTopic(): again})
-	}
 }

@@ -2,8 +2,6 @@ package delay
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,19 +21,14 @@ func (d *Delays) Existing(ctx context.Context) (*firer, error) {
 	return d.Start(ctx)
 }
 
-// living calls use with what waits for a topic in the tiers. A message may come twice, while it goes from one tier to
-// the next.
-func (w *firer) living(ctx context.Context, topic string, limit int64, use func(*Delayed)) (looked, all int64,
-	err error) {
-	if err := w.heldRows.Sync(ctx); err != nil {
-		return 0, 0, err
+// looked is what fires here, with all that is held and all marks from before the call, or nil if nothing was ever
+// delayed.
+func (d *Delays) looked(ctx context.Context) (*firer, error) {
+	w, err := d.Existing(ctx)
+	if w == nil || err != nil {
+		return nil, err
 	}
-	now := w.d.cluster.Now()
-	return w.scan(ctx, limit, func(x *Delayed) {
-		if w.lives(x, topic, now) {
-			use(x)
-		}
-	})
+	return w, w.heldRows.SyncAnswered(ctx)
 }
 
 // lives reports whether a message that is in a tier waits for a topic.
@@ -49,11 +42,8 @@ func (d *Delays) Find(ctx context.Context, target driver.Target) (found *Delayed
 		target.Ref.Sub != record.SubHeld {
 		return nil, nil
 	}
-	w, err := d.Existing(ctx)
+	w, err := d.looked(ctx)
 	if w == nil || err != nil {
-		return nil, err
-	}
-	if err := w.heldRows.Sync(ctx); err != nil {
 		return nil, err
 	}
 	if found, err = w.findHeld(ctx, target); found != nil || err != nil {
@@ -73,8 +63,9 @@ type extent struct {
 	done      *offsets.Set
 }
 
-// extents are those of all partitions that hold anything.
-func (w *firer) extents(ctx context.Context) (map[int32]extent, error) {
+// extents are those of all partitions that hold anything, which end where list says.
+func (w *firer) extents(ctx context.Context,
+	list func(context.Context, string) (map[int32]int64, error)) (map[int32]extent, error) {
 	name := w.d.cluster.DelayTopic()
 	// What this process has fired is known by this. Refused in the middle of a rebalance: a look sees a little more.
 	_ = w.commit(ctx)
@@ -82,11 +73,11 @@ func (w *firer) extents(ctx context.Context) (map[int32]extent, error) {
 	if err != nil {
 		return nil, err
 	}
-	starts, err := w.d.cluster.Offsets(ctx, w.d.cluster.Admin.ListStartOffsets, name)
+	starts, err := w.d.cluster.Starts(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := w.d.cluster.Offsets(ctx, w.d.cluster.Admin.ListEndOffsets, name)
+	ends, err := list(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +90,15 @@ func (w *firer) extents(ctx context.Context) (map[int32]extent, error) {
 	return all, nil
 }
 
-// scan calls use with what is in the tiers, up to limit if it is not negative. It returns how many it looked at, of how
-// many.
-func (w *firer) scan(ctx context.Context, limit int64, use func(*Delayed)) (looked, all int64, err error) {
-	extents, err := w.extents(ctx)
+// living calls use with what waits for a topic in the tiers, up to limit if it is not negative. A message may come
+// twice, while it goes from one tier to the next. It returns how many it looked at, of how many.
+func (w *firer) living(ctx context.Context, topic string, limit int64, use func(*Delayed)) (looked, all int64,
+	err error) {
+	list := w.d.cluster.AnsweredEnds
+	if limit >= 0 { // an estimate does not wait
+		list = w.d.cluster.CommittedEnds
+	}
+	extents, err := w.extents(ctx, list)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -117,8 +113,10 @@ func (w *firer) scan(ctx context.Context, limit int64, use func(*Delayed)) (look
 			spans[id] = [2]int64{x.from, x.from + n}
 		}
 	}
+	now := w.d.cluster.Now()
 	return looked, all, w.d.cluster.ReadSpans(ctx, w.d.cluster.DelayTopic(), spans, func(r *kgo.Record) {
-		if x, ok := readLater(r); ok && !extents[r.Partition].done.Has(r.Offset) {
+		x, ok := readLater(r)
+		if ok && !extents[r.Partition].done.Has(r.Offset) && w.lives(x, topic, now) {
 			use(x)
 		}
 	})
@@ -130,6 +128,9 @@ const scanned = 10_000
 // Count estimates how many messages of a topic are delayed: exactly while few wait in all.
 func (d *Delays) Count(ctx context.Context, topic string) (waiting, held int64, err error) {
 	w, err := d.Existing(ctx)
+	if err == nil && w != nil {
+		err = w.heldRows.Sync(ctx)
+	}
 	if w == nil || err != nil {
 		return 0, 0, err
 	}
@@ -156,22 +157,9 @@ func (w *firer) count(ctx context.Context, topic string, limit int64) (waiting i
 // countedOnce is up to how many messages it matters that one is just going from one tier to the next.
 const countedOnce = 100_000
 
-// Change changes what is delayed or held, unless it is about to fire.
-func (d *Delays) Change(ctx context.Context, x *Delayed, stamp int64, change compacted.Replacement) error {
-	w, err := d.Start(ctx)
-	if err != nil {
-		return err
-	}
-	if !x.S.Hold && x.due.Sub(d.cluster.Now()) < 2*sealed {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is about to be due", x.M.ID),
-			"wait until it is ready", nil)
-	}
-	return w.change(ctx, x, stamp, change)
-}
-
 // Purge ends what is delayed for a topic now, and says how much it was.
 func (d *Delays) Purge(ctx context.Context, topic string) (int, error) {
-	w, err := d.Existing(ctx)
+	w, err := d.looked(ctx)
 	if w == nil || err != nil {
 		return 0, err
 	}
@@ -194,11 +182,5 @@ func (d *Delays) EndAll(ctx context.Context, topic string) error {
 	if w.heldRows.Count(heldList(topic)) == 0 {
 		return nil
 	}
-	return w.heldRows.EndEach(ctx, func(use func(*kgo.Record)) error {
-		return d.cluster.ReadAll(ctx, d.cluster.HeldTopic(), func(r *kgo.Record) {
-			if r.Value != nil && strings.HasPrefix(string(r.Key), heldKey(topic, "")) {
-				use(r)
-			}
-		})
-	})
+	return w.heldRows.EndEach(ctx, heldKey(topic, ""))
 }

@@ -193,10 +193,10 @@ func (s *Set) decodeRuns(buf []byte) {
 	}
 }
 
-// A log may lose its end, when all its brokers are killed at once for instance, and goes on with other records at the
-// same offsets. Whoever remembers offsets would take these for done. So the leader epoch of the last record that was
-// read is kept with what is done, and committed with it. A new owner asks where that epoch ended; one that stays sees a
-// record of a later epoch at an offset that it has read. Both go back to where the log was cut.
+// A log may lose its end, when all its brokers lose their power at once for instance, and goes on with other records at
+// the same offsets. Whoever remembers offsets would take these for done. So the leader epoch of the last record that
+// was read is kept with what is done, and committed with it. A new owner asks where that epoch ended; one that stays
+// sees a record of a later epoch at an offset that it has read. Both go back to where the log was cut.
 
 // Read notes the leader epoch of a record that is next.
 func (s *Set) Read(r *kgo.Record) { s.Seen = r.LeaderEpoch }

@@ -28,7 +28,7 @@ func (d *Publisher) withinBound(ctx context.Context, x *Call, m *driver.Message)
 	}
 	if t.Bound.Old(c) {
 		if err := d.recount(ctx, t, c); err != nil {
-			return d.notStored(err)
+			return notStored(err)
 		}
 	}
 	b := &t.Bound
@@ -58,13 +58,13 @@ func (d *Publisher) recount(ctx context.Context, t *registry.TopicState, c drive
 		return nil
 	}
 	at := time.Now()
-	messages, bytes, err := d.Count(ctx, t.Name)
+	st, err := d.Stats(ctx, t.Name)
 	if err != nil {
 		return err
 	}
 	t.Bound.Mu.Lock()
 	defer t.Bound.Mu.Unlock()
-	t.Bound.At, t.Bound.Messages, t.Bound.Bytes = at, messages, bytes
+	t.Bound.At, t.Bound.Messages, t.Bound.Bytes = at, st.Messages, st.Bytes
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (d *Publisher) AverageSize(ctx context.Context, t *registry.TopicState, end
 		}
 	}
 	var n, sum int64
-	err := d.cluster.ReadSpans(ctx, d.cluster.MainTopic(t.Name), spans, func(r *kgo.Record) {
+	err := d.cluster.ReadSpans(ctx, t.Main, spans, func(r *kgo.Record) {
 		n++
 		sum += int64(len(r.Value) + len(r.Key))
 	})

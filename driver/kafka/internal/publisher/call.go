@@ -12,8 +12,7 @@ import (
 // Call is what the messages of one publish have in common.
 type Call struct {
 	Posts    []Posting
-	at       []int // which message each is of
-	reserves bool  // one of them made us remember its id
+	reserves bool // one of them made us remember its id
 	within   within
 
 	spare   []kgo.Record // for its records, and their headers
@@ -31,6 +30,7 @@ type Call struct {
 // Posting is one message on its way.
 type Posting struct {
 	Record   *kgo.Record
+	of       int      // which message of the call it is
 	later    bool     // it is not due
 	Reserved []string // what it made us remember
 }
@@ -41,7 +41,7 @@ const manySpread = 100
 
 // newCall is for n messages. Few are spread over all partitions one by one; of many the partitions get long batches.
 func newCall(n int, w within) *Call {
-	return &Call{within: w, scratch: new(record.Scratch), Posts: make([]Posting, 0, n), at: make([]int, 0, n),
+	return &Call{within: w, scratch: new(record.Scratch), Posts: make([]Posting, 0, n),
 		spare: make([]kgo.Record, n), headers: make([]kgo.RecordHeader, n*fewHeaders), stick: max(1, n/2, min(n, manySpread))}
 }
 
@@ -50,9 +50,6 @@ const fewHeaders = 2
 
 // record is that of a message.
 func (c *Call) record(topic string, partition int32, m *driver.Message) *kgo.Record {
-	if len(c.spare) == 0 {
-		return record.ToRecord(topic, partition, m)
-	}
 	r := &c.spare[0]
 	r.Headers = c.headers[:0:fewHeaders]
 	c.spare, c.headers = c.spare[1:], c.headers[fewHeaders:]
@@ -90,9 +87,10 @@ func (p *Posting) ref() driver.Ref {
 // receipts says in each receipt what became of its record.
 func (c *Call) receipts(rs []driver.Receipt, errs []error) {
 	for n, err := range errs {
-		r := &rs[c.at[n]]
+		p := &c.Posts[n]
+		r := &rs[p.of]
 		if r.Err = err; err == nil {
-			r.Ref = c.Posts[n].ref()
+			r.Ref = p.ref()
 		}
 	}
 }

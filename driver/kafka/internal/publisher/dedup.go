@@ -2,6 +2,7 @@ package publisher
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -74,11 +75,7 @@ func (m *dedupIDs) sweep(now time.Time) {
 		return
 	}
 	m.next = now.Add(10 * time.Second)
-	for k, r := range m.ids {
-		if r.open == nil && !now.Before(r.until) {
-			delete(m.ids, k)
-		}
-	}
+	maps.DeleteFunc(m.ids, func(_ string, r reservation) bool { return r.open == nil && !now.Before(r.until) })
 }
 
 // reserveIDs reserves the ids of a message. While another call publishes one of them it returns what to wait for: only
@@ -109,7 +106,7 @@ func (d *Publisher) await(ctx context.Context, wait <-chan struct{}) error {
 	case <-ctx.Done():
 		return driver.NewError(driver.ErrNotApplied, "the same id is being published, and the context ended before it was "+
 			"known what became of it", "try again", ctx.Err())
-	case <-d.cluster.Done:
+	case <-d.cluster.Done():
 		return refusal.Closed()
 	}
 }

@@ -2,8 +2,6 @@ package publisher
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,8 +21,8 @@ type Publisher struct {
 	delays   *delay.Delays
 	Limits   driver.Capabilities
 	Dedup    *dedupIDs
-	// Count estimates how many messages a topic holds, and how many bytes.
-	Count func(ctx context.Context, topic string) (messages, bytes int64, err error)
+	// Stats estimates how many messages a topic holds, and how many bytes.
+	Stats func(ctx context.Context, topic string) (driver.TopicStats, error)
 }
 
 // New is a publisher that has published nothing.
@@ -46,57 +44,51 @@ func (d *Publisher) Dispatch(ctx, patience context.Context, msgs []*driver.Messa
 		rs, err := d.publishWhole(ctx, msgs, o, w)
 		return func() ([]driver.Receipt, error) { return rs, err }
 	}
-	rs := make([]driver.Receipt, len(msgs))
-	if err := d.Refusal(ctx, o); err != nil {
+	c, rs, err := d.prepareAll(ctx, msgs, o, func() *Call {
+		c := newCall(len(msgs), w)
+		c.borrows, c.scratch.Lent = !copied, true
+		return c
+	})
+	if err != nil {
 		return func() ([]driver.Receipt, error) { return rs, refusal.All(rs, err) }
 	}
-	c := newCall(len(msgs), w)
-	c.borrows = !copied
-	for from := 0; ; {
-		c.scratch = &record.Scratch{Lent: true}
-		next, wait := d.prepareFrom(ctx, c, msgs, rs, from)
-		p := d.post(ctx, c)
-		if wait == nil {
-			return func() ([]driver.Receipt, error) {
-				c.receipts(rs, p.Wait(patience))
-				return rs, refusal.Of(rs)
+	var tell func(n int, err error)
+	if c.reserves { // what is not stored is forgotten, also when nobody knows: stored twice is better than never
+		tell = func(n int, err error) { d.Dedup.Resolve(c.Posts[n].Reserved, err == nil) }
+	}
+	p := d.cluster.Send(ctx, c.Records(), c.scratch, tell)
+	return func() ([]driver.Receipt, error) {
+		c.receipts(rs, p.Wait(patience))
+		return rs, refusal.Of(rs)
+	}
+}
+
+// prepareAll turns messages into records, and says in receipts why there is none of some. While somebody else publishes
+// an id of theirs it reserves none, and begins again after that: nobody may wait for us meanwhile.
+func (d *Publisher) prepareAll(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions,
+	begin func() *Call) (*Call, []driver.Receipt, error) {
+	rs := make([]driver.Receipt, len(msgs))
+	for {
+		if err := d.Refusal(ctx, o); err != nil {
+			return nil, rs, err
+		}
+		c := begin()
+		var wait <-chan struct{}
+		for i := 0; i < len(msgs) && wait == nil; i++ {
+			p := Posting{of: i}
+			rs[i], wait = d.prepare(ctx, c, msgs[i], &p)
+			if p.Record != nil {
+				c.Posts = append(c.Posts, p)
 			}
 		}
-		// Another call publishes the same id. Nobody may wait for us meanwhile.
-		c.receipts(rs, p.Wait(patience))
-		c.Posts, c.at = nil, nil
+		if wait == nil {
+			return c, rs, nil
+		}
+		c.Resolve(d.Dedup, false)
 		if err := d.await(ctx, wait); err != nil {
-			rs[next].ID, rs[next].Err = msgs[next].ID, err
-			next++
-		}
-		from = next
-	}
-}
-
-// prepareFrom turns messages into records, up to one whose id somebody else is publishing.
-func (d *Publisher) prepareFrom(ctx context.Context, c *Call, msgs []*driver.Message, rs []driver.Receipt,
-	from int) (next int, wait <-chan struct{}) {
-	for i := from; i < len(msgs); i++ {
-		var p Posting
-		if rs[i], wait = d.prepare(ctx, c, msgs[i], &p); wait != nil {
-			return i, wait
-		}
-		if p.Record != nil {
-			c.Posts, c.at = append(c.Posts, p), append(c.at, i)
+			return nil, rs, err
 		}
 	}
-	return len(msgs), nil
-}
-
-// post sends what is prepared. What is not stored is forgotten, also when nobody knows: stored twice is better than
-// never.
-func (d *Publisher) post(ctx context.Context, c *Call) *cluster.Production {
-	if !c.reserves {
-		return d.cluster.Send(ctx, c.Records(), c.scratch, nil)
-	}
-	posts := c.Posts
-	return d.cluster.Send(ctx, c.Records(), c.scratch,
-		func(n int, err error) { d.Dedup.Resolve(posts[n].Reserved, err == nil) })
 }
 
 // Refusal says why nothing can be published, or not so.
@@ -105,13 +97,12 @@ func (d *Publisher) Refusal(ctx context.Context, o driver.PublishOptions) error 
 	case d.cluster.IsClosed():
 		return refusal.Closed()
 	case !d.Limits.Gives(o.Level):
-		return driver.NewError(driver.ErrUnsupported, fmt.Sprintf("this cluster does not give %s", o.Level),
-			fmt.Sprintf("it gives %s", d.Limits.Durability), nil)
+		return d.Limits.Refuse(o.Level)
 	case o.Atomic && !d.cluster.Settings.Transactions:
 		return driver.NewError(driver.ErrUnsupported, "an atomic publish needs transactions",
 			"open with Options.Transactions (transactions=true), or publish without Atomic", nil)
 	case ctx.Err() != nil:
-		return driver.NewError(driver.ErrNotApplied, "the context has ended", "nothing was sent", ctx.Err())
+		return refusal.NotStarted(ctx.Err())
 	}
 	return nil
 }
@@ -126,7 +117,7 @@ func (d *Publisher) prepare(ctx context.Context, c *Call, m *driver.Message, p *
 	if c.topic == nil || c.topic.Name != m.Topic {
 		t, err := d.EnsurePublished(ctx, m.Topic)
 		if err != nil {
-			return driver.Receipt{ID: m.ID, Err: d.notStored(err)}, nil
+			return driver.Receipt{ID: m.ID, Err: notStored(err)}, nil
 		}
 		c.topic, c.config = t, d.registry.RowOf(t).Config
 	}
@@ -140,7 +131,7 @@ func (d *Publisher) prepare(ctx context.Context, c *Call, m *driver.Message, p *
 	}
 	if err := d.fill(ctx, c, m, p); err != nil {
 		d.Dedup.Resolve(p.Reserved, false)
-		return driver.Receipt{ID: m.ID, Err: d.notStored(err)}, nil
+		return driver.Receipt{ID: m.ID, Err: notStored(err)}, nil
 	}
 	return driver.Receipt{ID: m.ID}, nil
 }
@@ -152,12 +143,13 @@ func (d *Publisher) fill(ctx context.Context, c *Call, m *driver.Message, p *Pos
 		stored.PublishedAt = time.Time{}
 		m = &stored
 	}
-	if !m.At.IsZero() {
+	wait, hold := m.Delay, m.Delay == driver.Hold
+	if !m.At.IsZero() && !hold {
 		if err := d.cluster.StartClock(ctx); err != nil { // by the brokers' clock
 			return err
 		}
+		wait = m.At.Sub(d.cluster.Now())
 	}
-	wait, hold := d.waitOf(m)
 	if wait <= 0 && !hold {
 		p.Record = c.record(c.topic.Main, c.partitionFor(c.topic, m.Key), m)
 		return nil
@@ -175,23 +167,8 @@ func (d *Publisher) fill(ctx context.Context, c *Call, m *driver.Message, p *Pos
 }
 
 // notStored makes sure that an error of preparing says that nothing was stored.
-func (d *Publisher) notStored(err error) error {
-	var e *driver.Error
-	if errors.As(err, &e) && !errors.Is(err, driver.ErrUnknown) {
-		return err
-	}
-	return driver.NewError(driver.ErrNotApplied, "the topic could not be prepared", "try again", err)
-}
-
-// waitOf is how long after its storing a message is due.
-func (d *Publisher) waitOf(m *driver.Message) (wait time.Duration, hold bool) {
-	switch {
-	case m.Delay == driver.Hold:
-		return 0, true
-	case !m.At.IsZero():
-		return m.At.Sub(d.cluster.Now()), false
-	}
-	return m.Delay, false
+func notStored(err error) error {
+	return cluster.NotApplied(err, "the topic could not be prepared", "try again")
 }
 
 // EnsurePublished makes a topic, and its default group when it has none.
@@ -228,28 +205,17 @@ func (d *Publisher) publishWhole(ctx context.Context, msgs []*driver.Message, o 
 	return rs, nil
 }
 
-// PrepareAll turns messages into records, all or none. While somebody else publishes an id of theirs it reserves none,
-// and begins again after that.
+// PrepareAll turns messages into records, all or none.
 func (d *Publisher) PrepareAll(ctx context.Context, msgs []*driver.Message, o driver.PublishOptions,
 	w within) (*Call, []driver.Receipt, error) {
-	for {
-		c, rs := newCall(len(msgs), w), make([]driver.Receipt, len(msgs))
-		if err := d.Refusal(ctx, o); err != nil {
-			return c, rs, err
-		}
-		_, wait := d.prepareFrom(ctx, c, msgs, rs, 0)
-		err := refusal.Of(rs)
-		if wait == nil && err == nil {
+	c, rs, err := d.prepareAll(ctx, msgs, o, func() *Call { return newCall(len(msgs), w) })
+	if err == nil {
+		if err = refusal.Of(rs); err == nil {
 			return c, rs, nil
 		}
 		c.Resolve(d.Dedup, false)
-		if wait != nil {
-			err = d.await(ctx, wait)
-		}
-		if err != nil {
-			return newCall(0, w), rs, err
-		}
 	}
+	return newCall(0, w), rs, err
 }
 
 // Records are those of all messages.

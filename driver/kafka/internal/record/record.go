@@ -82,13 +82,13 @@ func (s State) Header() kgo.RecordHeader {
 
 // StateOf reads the state of a record, and reports whether it has one.
 func StateOf(r *kgo.Record) (State, bool) {
-	for _, h := range r.Headers {
-		if h.Key == stateHeader {
-			return readState(h.Value)
-		}
+	if i := slices.IndexFunc(r.Headers, isState); i >= 0 {
+		return readState(r.Headers[i].Value)
 	}
 	return State{}, false
 }
+
+func isState(h kgo.RecordHeader) bool { return h.Key == stateHeader }
 
 // readState is apart from StateOf: what it reads into is on the heap, which most records, having no state, must not pay
 // for (BenchmarkDrain).
@@ -233,20 +233,9 @@ func Limit(until time.Time, lists ...[]*kgo.Record) {
 				s.Offset = -1
 			}
 			s.Until = until.UnixMilli()
-			r.Headers = withState(r.Headers, s)
+			r.Headers = append(slices.DeleteFunc(slices.Clone(r.Headers), isState), s.Header())
 		}
 	}
-}
-
-// withState replaces the state among headers, or adds it.
-func withState(headers []kgo.RecordHeader, s State) []kgo.RecordHeader {
-	out := make([]kgo.RecordHeader, 0, len(headers)+1)
-	for _, h := range headers {
-		if h.Key != stateHeader {
-			out = append(out, h)
-		}
-	}
-	return append(out, s.Header())
 }
 
 // Late reports whether the record of a state was stored later than it may: it has no effect.

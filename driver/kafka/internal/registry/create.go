@@ -26,10 +26,9 @@ func (d *Registry) makeTopic(ctx context.Context, topic string, row TopicRow) er
 	}
 	return d.MakeRow(ctx, TopicKey(topic), row, func(ctx context.Context, _ time.Time) error {
 		return d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MainTopic(topic), Partitions: n,
-			Configs: cluster.LogSettings(d.cluster.Settings.MaxBody)},
-			cluster.TopicSpec{Name: d.cluster.DeadTopic(topic), Partitions: d.cluster.Settings.InternalPartitions,
-				Configs: cluster.CompactedSettings()},
-			cluster.TopicSpec{Name: d.cluster.InvalidTopic(topic), Partitions: 1, Configs: cluster.CompactedSettings()})
+			MaxBody: d.cluster.Settings.MaxBody},
+			cluster.TopicSpec{Name: d.cluster.DeadTopic(topic), Partitions: d.cluster.Settings.InternalPartitions},
+			cluster.TopicSpec{Name: d.cluster.InvalidTopic(topic), Partitions: 1})
 	})
 }
 
@@ -38,7 +37,7 @@ func (d *Registry) makeGroup(ctx context.Context, t *TopicState, group string, r
 	start driver.Position) error {
 	return d.MakeRow(ctx, GroupKey(t.Name, group), row, func(ctx context.Context, by time.Time) error {
 		if err := d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.RetryTopic(t.Name, group),
-			Partitions: t.Partitions, Configs: cluster.CompactedSettings()}); err != nil {
+			Partitions: t.Partitions}); err != nil {
 			return err
 		}
 		offsets, err := d.Position(ctx, t, start)
@@ -56,19 +55,25 @@ func (d *Registry) makeGroup(ctx context.Context, t *TopicState, group string, r
 // is there, whoever made it.
 func (d *Registry) MakeRow(ctx context.Context, key string, row any,
 	prepare func(ctx context.Context, by time.Time) error) error {
+	release, err := d.cluster.Single(ctx, "make/"+key)
+	if err != nil {
+		return err
+	}
+	defer release()
 	for first := time.Now(); ; {
 		if d.Meta.Get(key) != nil {
 			return nil
 		}
 		began := time.Now()
-		err := d.Meta.Contend(ctx, 0, "make/"+key, -1, func(ctx context.Context) (_, ends []*kgo.Record, err error) {
+		change := func(ctx context.Context) ([]*kgo.Record, error) {
 			if d.Meta.Get(key) != nil { // all that was stored before our claim is known
-				return nil, nil, nil
+				return nil, nil
 			}
 			value, _ := json.Marshal(row) // plain data: never fails
-			return nil, []*kgo.Record{{Topic: d.cluster.MetaTopic(), Key: []byte(key), Value: value}},
+			return []*kgo.Record{{Topic: d.cluster.MetaTopic(), Key: []byte(key), Value: value}},
 				prepare(ctx, began.Add(2*cluster.TransactFor))
-		})
+		}
+		err := d.Meta.Contend(ctx, compacted.Contender{Key: "make/" + key, Row: -1, Change: change})
 		// by a version that makes no claims: its row follows
 		consumed := cluster.IsKafka(err, kerr.UnknownMemberID) && time.Since(first) < d.cluster.Settings.Session
 		if !consumed && !errors.Is(err, compacted.ErrContested) {

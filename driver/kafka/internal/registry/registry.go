@@ -54,7 +54,7 @@ func New(c *cluster.Cluster, ts *compacted.Tables) *Registry {
 
 // Follow reads the meta topic, and calls changed whenever rows of it have changed.
 func (d *Registry) Follow(ctx context.Context, changed func()) error {
-	d.Meta = &compacted.Table{Changed: d.cluster.MetaSeen, Applied: changed} // which read it
+	d.Meta = &compacted.Table{Applied: changed} // which read it
 	d.tables.Begin(d.Meta, d.cluster.MetaTopic(), []int32{0})
 	return d.Meta.Sync(ctx)
 }
@@ -137,7 +137,7 @@ func (d *Registry) Row(key string, row any) bool {
 // Group is the row of a group, or ErrNotFound.
 func (d *Registry) Group(topic, group string) (row GroupRow, err error) {
 	if !d.Row(GroupKey(topic, group), &row) {
-		err = cluster.ErrNoGroup(topic, group)
+		err = refusal.NoGroup(topic, group, d.GroupsOf(topic))
 	}
 	return row, err
 }
@@ -153,18 +153,19 @@ func (d *Registry) Paused(topic, group string) bool {
 
 // Existing returns a topic as others left it meanwhile, or ErrNotFound.
 func (d *Registry) Existing(ctx context.Context, topic string) (*TopicState, error) {
-	if d.cluster.IsClosed() {
-		return nil, refusal.Closed()
-	}
-	if err := d.Meta.Sync(ctx); err != nil {
+	if err := d.Meta.Sync(ctx); err != nil { // also when the driver is closed
 		return nil, err
 	}
 	var row TopicRow
 	if !d.Row(TopicKey(topic), &row) {
 		d.ForgetTopic(topic)
-		return nil, cluster.ErrNoTopic(topic)
+		return nil, d.noTopic(topic)
 	}
 	return d.remember(ctx, topic)
+}
+
+func (d *Registry) noTopic(topic string) error {
+	return driver.NoTopic(topic, slices.DeleteFunc(d.TopicNames(), driver.Reserved))
 }
 
 // Current returns a topic by what this process knows, and asks only when it knows nothing.
@@ -190,8 +191,7 @@ func (d *Registry) RowOf(t *TopicState) TopicRow {
 
 // remember keeps what publishing needs to know of a topic.
 func (d *Registry) remember(ctx context.Context, topic string) (*TopicState, error) {
-	t := d.Known(topic)
-	if t != nil {
+	if t := d.Known(topic); t != nil {
 		return t, nil
 	}
 	n, err := d.cluster.PartitionsOf(ctx, d.cluster.MainTopic(topic))
@@ -199,9 +199,9 @@ func (d *Registry) remember(ctx context.Context, topic string) (*TopicState, err
 		return nil, err
 	}
 	if n == 0 {
-		return nil, cluster.ErrNoTopic(topic)
+		return nil, d.noTopic(topic)
 	}
-	t = &TopicState{Name: topic, key: TopicKey(topic), Main: d.cluster.MainTopic(topic), Partitions: n}
+	t := &TopicState{Name: topic, key: TopicKey(topic), Main: d.cluster.MainTopic(topic), Partitions: n}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if other := d.topics[topic]; other != nil {
@@ -219,11 +219,6 @@ func (d *Registry) Ensure(ctx context.Context, topic string, row TopicRow) (*Top
 	if t := d.Known(topic); t != nil {
 		return t, nil
 	}
-	release, err := d.cluster.Single(ctx, "topic/"+topic)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	if t, err := d.Existing(ctx, topic); err == nil || !cluster.IsNotFound(err) {
 		return t, err
 	}
@@ -243,9 +238,6 @@ func (d *Registry) MayStart(ctx context.Context, topic, group string, start driv
 	case cluster.IsNotFound(err):
 		return start.CheckKept(topic, 0)
 	case err != nil:
-		return err
-	}
-	if err := d.Meta.Sync(ctx); err != nil { // others may have made the group, or changed Keep
 		return err
 	}
 	if _, err := d.Group(topic, group); err == nil {
@@ -283,29 +275,24 @@ func (d *Registry) EnsureGroup(ctx context.Context, t *TopicState, group string,
 	return d.Put(ctx, GroupKey(t.Name, group), have)
 }
 
-// KeepGrace is how much longer than Keep a message is shown after it was stored: it is settled a little later.
-const KeepGrace = 10 * time.Second
+// keepGrace is how much longer than Keep a message is shown after it was stored: it is settled a little later.
+const keepGrace = 10 * time.Second
 
-// Ends of a topic.
-var (
-	EndPosition   = driver.Position{From: driver.FromEnd}
-	BeginPosition = driver.Position{From: driver.FromBegin}
-)
+// BeginPosition is where what a topic holds begins.
+var BeginPosition = driver.Position{From: driver.FromBegin}
 
 // Position turns a place in the history into an offset of each partition.
 func (d *Registry) Position(ctx context.Context, t *TopicState, p driver.Position) (map[int32]int64, error) {
-	name := d.cluster.MainTopic(t.Name)
-	list := d.cluster.Admin.ListCommittedOffsets
 	switch p.From {
 	case driver.FromBegin:
 		if keep := d.RowOf(t).Config.Keep; keep > 0 {
-			return d.Position(ctx, t, driver.Position{From: driver.FromTime, Time: d.cluster.Now().Add(-keep - KeepGrace)})
+			return d.Position(ctx, t, driver.Position{From: driver.FromTime, Time: d.cluster.Now().Add(-keep - keepGrace)})
 		}
-		list = d.cluster.Admin.ListStartOffsets
+		return d.cluster.Starts(ctx, t.Main)
 	case driver.FromTime, driver.FromRef:
 		at := p.Time
 		if p.From == driver.FromRef {
-			r, err := d.cluster.ReadOne(ctx, name, p.Ref.Partition, int64(p.Ref.Pos)-1)
+			r, err := d.cluster.ReadOne(ctx, t.Main, p.Ref.Partition, int64(p.Ref.Pos)-1)
 			if err != nil {
 				return nil, err
 			}
@@ -318,11 +305,11 @@ func (d *Registry) Position(ctx context.Context, t *TopicState, p driver.Positio
 		offsets, err := d.cluster.Offsets(ctx, func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
 			// Kafka knows no time before 1970: numbers below zero have other meanings, such as the end.
 			return d.cluster.Admin.ListOffsetsAfterMilli(ctx, max(0, at.UnixMilli()), topics...)
-		}, name)
+		}, t.Main)
 		if err == nil && p.From == driver.FromRef {
 			offsets[p.Ref.Partition] = int64(p.Ref.Pos) - 1
 		}
 		return offsets, err
 	}
-	return d.cluster.Offsets(ctx, list, name)
+	return d.cluster.CommittedEnds(ctx, t.Main)
 }

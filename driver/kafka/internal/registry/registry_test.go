@@ -33,8 +33,7 @@ func open(t *testing.T, brokers []string) (*Registry, *atomic.Int64) {
 		c.Tasks.Wait()
 		c.Client.Close()
 	})
-	if err := c.CreateTopics(t.Context(), cluster.TopicSpec{Name: c.MetaTopic(), Partitions: 1,
-		Configs: cluster.CompactedSettings()}); err != nil {
+	if err := c.CreateTopics(t.Context(), cluster.TopicSpec{Name: c.MetaTopic(), Partitions: 1}); err != nil {
 		t.Fatal(err)
 	}
 	c.Task(func() { ts.ReadTables(run) })

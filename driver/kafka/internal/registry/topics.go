@@ -40,12 +40,12 @@ func (d *Registry) PartitionsNow(ctx context.Context, t *TopicState) ([]int32, e
 	return cluster.Span(max(n, t.Partitions)), err
 }
 
-// AnnounceTransactions tells everybody that owners of partitions may leave transactions open.
-func (d *Registry) AnnounceTransactions(ctx context.Context) error {
-	if !d.cluster.Settings.Transactions || d.Meta.Get(cluster.TransactionsKey) != nil {
+// Announce tells everybody, for good, what the presence of a row says.
+func (d *Registry) Announce(ctx context.Context, key string) error {
+	if d.Meta.Get(key) != nil {
 		return nil
 	}
-	return d.Put(ctx, cluster.TransactionsKey, struct{}{})
+	return d.Put(ctx, key, struct{}{})
 }
 
 // EndOpen ends the transactions that earlier owners of partitions left open: their commits are unstable, and hold up
@@ -70,7 +70,7 @@ func (d *Registry) CommitIdle(ctx context.Context, t *TopicState, group string, 
 	meta map[int32]string) error {
 	var all kadm.Offsets
 	for p, o := range at {
-		all.Add(kadm.Offset{Topic: d.cluster.MainTopic(t.Name), Partition: p, At: o, LeaderEpoch: -1,
+		all.Add(kadm.Offset{Topic: t.Main, Partition: p, At: o, LeaderEpoch: -1,
 			Metadata: cmp.Or(meta[p], offsets.CleanText)})
 	}
 	return d.CommitAsNobody(ctx, t, group, all)
@@ -78,10 +78,7 @@ func (d *Registry) CommitIdle(ctx context.Context, t *TopicState, group string, 
 
 // CommitAsNobody commits for a group without members.
 func (d *Registry) CommitAsNobody(ctx context.Context, t *TopicState, group string, offsets kadm.Offsets) error {
-	resp, err := d.cluster.Admin.CommitOffsets(ctx, d.cluster.GroupID(t.Name, group), offsets)
-	if err == nil {
-		err = resp.Error()
-	}
+	_, err := cluster.Whole(d.cluster.Admin.CommitOffsets(ctx, d.cluster.GroupID(t.Name, group), offsets))
 	if err != nil {
 		return driver.NewError(driver.ErrConflict, "the position of group "+group+" cannot be set",
 			"stop its consumers first", err)
@@ -91,7 +88,7 @@ func (d *Registry) CommitAsNobody(ctx context.Context, t *TopicState, group stri
 
 // Committed reads the offsets of a group and their metadata.
 func (d *Registry) Committed(ctx context.Context, t *TopicState, group string) (map[int32]kadm.Offset, error) {
-	return d.cluster.CommittedOf(ctx, d.cluster.GroupID(t.Name, group), d.cluster.MainTopic(t.Name))
+	return d.cluster.CommittedOf(ctx, d.cluster.GroupID(t.Name, group), t.Main)
 }
 
 // PartitionFor chooses a partition: by key, or in turn.
@@ -109,10 +106,10 @@ func (t *TopicState) InTurn() int32 {
 
 // Extent is where the partitions of a topic begin and end, whatever is kept on purpose.
 func (d *Registry) Extent(ctx context.Context, t *TopicState) (starts, ends map[int32]int64, err error) {
-	if starts, err = d.cluster.Offsets(ctx, d.cluster.Admin.ListStartOffsets, d.cluster.MainTopic(t.Name)); err != nil {
+	if starts, err = d.cluster.Starts(ctx, t.Main); err != nil {
 		return nil, nil, err
 	}
-	if ends, err = d.Position(ctx, t, EndPosition); err != nil {
+	if ends, err = d.cluster.CommittedEnds(ctx, t.Main); err != nil {
 		return nil, nil, err
 	}
 	for id, end := range ends {
@@ -123,7 +120,7 @@ func (d *Registry) Extent(ctx context.Context, t *TopicState) (starts, ends map[
 
 // DueNow is what was delayed or held in its topic.
 func (d *Registry) DueNow(t *TopicState, msg *driver.Message) *kgo.Record {
-	r := record.ToRecord(d.cluster.MainTopic(t.Name), d.PartitionFor(t, msg.Key), msg)
+	r := record.ToRecord(t.Main, d.PartitionFor(t, msg.Key), msg)
 	r.Headers = append(r.Headers, record.State{Cause: driver.CauseReplay, Offset: -1}.Header())
 	return r
 }
@@ -148,6 +145,22 @@ func (d *Registry) InvalidRecord(topic string, r *kgo.Record, problem error) *kg
 // DeadLetters follows the dead letters of a topic from the first look on.
 func (d *Registry) DeadLetters(ctx context.Context, t *TopicState) (*compacted.Index, error) {
 	return d.tables.IndexOf(ctx, &t.Dead, d.cluster.DeadTopic(t.Name), record.DeadList)
+}
+
+// EachDead reads all dead letters of a group.
+func (d *Registry) EachDead(ctx context.Context, t *TopicState, group string, use func(driver.Entry)) error {
+	x, err := d.DeadLetters(ctx, t)
+	if err == nil {
+		err = x.SyncAnswered(ctx)
+	}
+	if err != nil || x.Count(group) == 0 {
+		return err
+	}
+	return x.Each(ctx, record.DeadName(group, ""), func(r *kgo.Record) {
+		if e, ok := record.DeadEntry(t.Name, r); ok && x.Current(r) {
+			use(e)
+		}
+	})
 }
 
 // ReadDead turns records of dead letters of a topic into entries.
