@@ -96,10 +96,12 @@ func (p *pending) answer(r Receipt) {
 	done(r)
 }
 
+// mostKept bounds bodies that are kept to be used again.
+const mostKept = 16 << 10
+
 func (p *pending) reuse() {
-	const most = 16 << 10 // of more it keeps nothing
 	body := p.body
-	if cap(body) > most {
+	if cap(body) > mostKept {
 		body = nil
 	}
 	*p = pending{body: body}

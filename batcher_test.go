@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,131 @@ func TestConcurrentPublishesTravelTogether(t *testing.T) {
 		if n := len(receive(t, b, "t", 1000)); n != 100 {
 			t.Errorf("%d messages arrived, want 100", n)
 		}
+	})
+}
+
+// Callers that publish again as soon as they are answered travel together again, half of them with each sender. Without
+// that the first of them would travel alone every time, and twice as many calls would be made.
+func TestAnsweredPublishersTravelTogetherAgain(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // with several a busy machine decides which of them runs when
+	for _, callers := range []int{10, 50} {
+		synctest.Test(t, func(t *testing.T) {
+			const each = 100
+			d := newSlowDriver(t, time.Millisecond)
+			b := newBroker(t, d, ferry.Options{})
+			var group sync.WaitGroup
+			for range callers {
+				group.Go(func() {
+					for range each {
+						if _, err := ferry.Publish(t.Context(), b, "t", 1); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			group.Wait()
+			if got, least := len(d.batches), each*2; got > least*5/4 {
+				t.Errorf("%d callers published %d times each in %d calls, want hardly more than %d", callers, each, got, least)
+			}
+		})
+	}
+}
+
+// Requests and bodies are used again, and each message keeps its own.
+func TestGatheredMessagesKeepTheirBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, newSlowDriver(t, time.Millisecond), ferry.Options{})
+		var group sync.WaitGroup
+		for caller := range 20 {
+			group.Go(func() {
+				body := make([]byte, 0, 32)
+				for i := range 20 {
+					id := fmt.Sprintf("%d of %d", i, caller)
+					body = append(body[:0], id...)
+					r, err := b.Publish(t.Context(), &ferry.Message{Topic: "t", Body: body}, ferry.ID(id))
+					if err != nil || r.ID != id {
+						t.Errorf("%s: %+v, %v", id, r, err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		ds := receive(t, b, "t", 1000)
+		if len(ds) != 400 {
+			t.Errorf("%d messages arrived, want 400", len(ds))
+		}
+		for _, d := range ds {
+			if string(d.Body) != d.ID {
+				t.Errorf("message %q has the body %q", d.ID, d.Body)
+			}
+		}
+	})
+}
+
+// syncedDriver is a slowDriver whose default level waits for a sync that callers share.
+type syncedDriver struct{ *slowDriver }
+
+func (syncedDriver) SharesSync() {}
+
+func (d syncedDriver) Capabilities() driver.Capabilities {
+	c := d.slowDriver.Capabilities()
+	c.Durability, c.Levels = driver.Synced, []driver.Durability{driver.Written, driver.Synced}
+	return c
+}
+
+func (d syncedDriver) Publish(ctx context.Context, msgs []*driver.Message,
+	o driver.PublishOptions) ([]driver.Receipt, error) {
+	if o.Level == driver.Written {
+		return d.Driver.Publish(ctx, msgs, driver.PublishOptions{})
+	}
+	return d.slowDriver.Publish(ctx, msgs, driver.PublishOptions{})
+}
+
+// All who publish in a loop wait for the same sync, from the third one on: the first is for who came first, alone.
+func TestPublishersShareASync(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, callers := range []int{1, 2, 8, 50} {
+		synctest.Test(t, func(t *testing.T) {
+			const each = 100
+			d := newSlowDriver(t, time.Millisecond)
+			b := newBroker(t, syncedDriver{d}, ferry.Options{})
+			var group sync.WaitGroup
+			for range callers {
+				group.Go(func() {
+					for range each {
+						if _, err := ferry.Publish(t.Context(), b, "t", 1); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			group.Wait()
+			if got := len(d.batches); got > each*6/5 {
+				t.Errorf("%d callers published %d times each with %d syncs, want hardly more than %d", callers, each, got, each)
+			}
+		})
+	}
+}
+
+// What need not be synced does not wait behind what is.
+func TestAnotherLevelDoesNotWaitForASync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, syncedDriver{newSlowDriver(t, time.Hour)}, ferry.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		for range 3 {
+			callers.Go(func() { _, _ = ferry.Publish(ctx, b, "t", 1) })
+		}
+		synctest.Wait()
+		start := time.Now()
+		if _, err := ferry.Publish(t.Context(), b, "t", 1, ferry.Level(ferry.Written)); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("a publish that waits for no sync took %v behind three that do", took)
+		}
+		cancel()
+		callers.Wait()
 	})
 }
 

@@ -40,6 +40,7 @@ type Broker struct {
 	filters filters
 
 	partitions driver.Log // nil where the driver has none
+	sharesSync bool
 
 	gather *batcher // concurrent single publishes
 	async  *asyncPublisher
@@ -73,17 +74,23 @@ func New(d driver.Driver, o Options) (*Broker, error) {
 	}
 	names := unique.New(d)
 	to := newSender(d, names)
+	senders := gatherSenders
+	_, shares := d.(driver.SyncSharer)
+	if shares {
+		senders = syncedSenders
+	}
 	return &Broker{
 		driver:     d,
 		sender:     to,
 		names:      names,
 		caps:       d.Capabilities(),
+		sharesSync: shares,
 		hooks:      o.Hooks.Guarded(o.Logger),
 		log:        o.Logger,
 		codecs:     o.Codecs,
 		filters:    fs,
 		partitions: driver.LogOf(d),
-		gather:     newBatcher(to, gatherSenders),
+		gather:     newBatcher(to, senders),
 		async:      newAsyncPublisher(to, o.MaxAsync, o.FailWhenFull),
 	}, nil
 }

@@ -68,7 +68,7 @@ func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption)
 	}
 	ctx = p.context(ctx)
 	var r Receipt
-	if b.caps.Local {
+	if b.goesAlone(p.send.Level) {
 		r = sendAlone(ctx, b.sender, p)
 	} else {
 		r = b.gather.publish(ctx, p)
@@ -79,6 +79,12 @@ func (b *Broker) Publish(ctx context.Context, m *Message, opts ...PublishOption)
 	*p = publication{}
 	publications.Put(p)
 	return r, r.Err
+}
+
+// goesAlone reports whether a message is not gathered with others: it would gain nothing, or might wait behind a sync
+// that those of its level do not wait for.
+func (b *Broker) goesAlone(level Durability) bool {
+	return b.caps.Local || b.sharesSync && level != 0 && level != b.caps.Durability
 }
 
 // publications are reused: neither drivers nor the batcher nor hooks keep one, and there is one for every single

@@ -13,8 +13,10 @@ import (
 	"github.com/ferrymq/ferry"
 	"github.com/ferrymq/ferry/deadletter"
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/disk"
 	"github.com/ferrymq/ferry/driver/memory"
 	"github.com/ferrymq/ferry/driver/redis"
+	"github.com/ferrymq/ferry/driver/redisstream"
 	"github.com/ferrymq/ferry/internal/redistest"
 )
 
@@ -129,6 +131,47 @@ func pages(b *testing.B, queue *deadletter.Queue, where string) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "worst-ms")
 	b.ReportMetric(float64(scanned), "to-the-end")
+}
+
+// BenchmarkReplay replays all letters, as many at a time as Replay does. That of Kafka is
+// BenchmarkReplay of driver/kafka, in a process that does not own the letters.
+func BenchmarkReplay(b *testing.B) {
+	ctx := context.Background()
+	for _, backend := range []struct {
+		name string
+		open func(b *testing.B) (driver.Driver, error)
+	}{
+		{"memory", func(b *testing.B) (driver.Driver, error) { return newMemory(b, memory.Options{}), nil }},
+		{"disk", func(b *testing.B) (driver.Driver, error) { return disk.New(ctx, disk.Options{Dir: b.TempDir()}) }},
+		{"redis", func(b *testing.B) (driver.Driver, error) {
+			server := redistest.Single(b, redistest.Options{AOF: "everysec"})
+			return redis.New(ctx, redis.Options{URL: server.URL()})
+		}},
+		{"redisstream", func(b *testing.B) (driver.Driver, error) {
+			server := redistest.Single(b, redistest.Options{AOF: "everysec"})
+			return redisstream.New(ctx, redisstream.Options{URL: server.URL()})
+		}},
+	} {
+		b.Run(backend.name, func(b *testing.B) {
+			took := time.Duration(0)
+			for range b.N {
+				b.StopTimer()
+				d, err := backend.open(b)
+				if err != nil {
+					b.Fatal(err)
+				}
+				queue := cemetery(b, d)
+				b.StartTimer()
+				start := time.Now()
+				report, err := queue.Replay(ctx, deadletter.ReplayOptions{Selection: deadletter.Selection{Topic: topic}})
+				if err != nil || report.Done != letters(b) {
+					b.Fatalf("%+v, %v", report, err)
+				}
+				took += time.Since(start)
+			}
+			b.ReportMetric(float64(letters(b)*b.N)/took.Seconds(), "letters/s")
+		})
+	}
 }
 
 func BenchmarkFilter(b *testing.B) {
