@@ -200,6 +200,33 @@ func TestUnreadDefaultGroup(t *testing.T) {
 	}
 }
 
+// However many groups of a topic there are, that is looked at once: each answer is about all of them.
+func TestUnreadIsLookedAtOnceForATopic(t *testing.T) {
+	virtual(t, func(t *testing.T, r *rig) {
+		var log logged
+		for _, topic := range []string{"orders", "bills"} {
+			r.publish(topic, numbered(3))
+		}
+		asked := &statsCounter{Driver: r.broker.Driver()}
+		b, err := ferry.New(asked, ferry.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := worker.New(b, worker.Options{Logger: log.logger()})
+		for _, topic := range []string{"orders", "bills"} {
+			for i := range 20 {
+				worker.HandleRaw(w, topic, nothing, worker.Group(fmt.Sprint("group-", i)))
+			}
+		}
+		stop := handled(t, w)
+		if n := asked.n.Load(); n != 2 {
+			t.Errorf("40 groups of two topics asked %d times", n)
+		}
+		log.want(t, 2, "made the group default", "group=group-0")
+		mustStop(t, stop)
+	})
+}
+
 // handled starts w and waits until it has nothing left to do.
 func handled(t *testing.T, w *worker.Worker) (stop func() error) {
 	t.Helper()

@@ -6,7 +6,9 @@ import (
 	"github.com/ferrymq/ferry"
 )
 
-// Handler handles one delivery. What it returns decides what becomes of the message.
+// Handler handles one delivery. What it returns decides what becomes of the message. Body and headers are the handler's
+// own: it may keep and change them. The rest of the delivery is the worker's, which settles by it: whoever wants to
+// change that makes a copy.
 type Handler func(ctx context.Context, d *ferry.Delivery) error
 
 // Middleware wraps a handler: it may look at the delivery, change the context, and replace the error.

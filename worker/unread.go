@@ -8,12 +8,13 @@ import (
 )
 
 // noticeUnread looks, beside the work, whether a publish made the default group before this group was there, and nobody
-// reads it: what was published until then is not for this group, and waits there for ever.
+// reads it: what was published until then is not for this group, and waits there for ever. The first group of a topic
+// looks for all of them: an answer is about all groups, so that it costs each broker the more the more there are.
 func (c *consumer) noticeUnread(ctx context.Context) {
 	e := c.e
-	if c.group == driver.DefaultGroup || slices.ContainsFunc(e.consumers, func(o *consumer) bool {
-		return o.topic == c.topic && o.group == driver.DefaultGroup
-	}) {
+	ofTopic := func(o *consumer) bool { return o.topic == c.topic }
+	if e.consumers[slices.IndexFunc(e.consumers, ofTopic)] != c || slices.ContainsFunc(e.consumers,
+		func(o *consumer) bool { return ofTopic(o) && o.group == driver.DefaultGroup }) {
 		return
 	}
 	e.serving.Go(func() {
