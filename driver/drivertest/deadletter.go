@@ -157,6 +157,26 @@ func replayLater(t *T) {
 	t.onTime(start.Add(unit), "the replay")
 }
 
+// replayKeepsTheHistory: what has failed before is known while the message waits, and when it dies again.
+func replayKeepsTheHistory(t *T) {
+	s := t.consumer()
+	t.put("a")
+	s.retry(s.one(), 0)
+	d := s.one()
+	s.bury(d)
+	at := driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}
+	history := t.deadLetter().History
+	t.equal(len(history), 2, "length of the history")
+	t.move(driver.Move{Target: at, After: time.Hour})
+	t.equal(t.get(at).History, history, "history of what waits after its replay")
+	t.move(driver.Move{Target: at})
+	s.bury(s.one())
+	dl := t.deadLetter()
+	t.equal(len(dl.History), 3, "length of the history after the second death")
+	t.equal(dl.History[:2], history, "history of before the replay")
+	t.equal(dl.Attempts, 1, "attempts since the replay")
+}
+
 func replayEdited(t *T) {
 	s := t.consumer()
 	m := t.msg("broken", key("k"))

@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -64,6 +65,17 @@ func expiredToTheDeadLetters(t *T) {
 	s.idle()
 }
 
+// eachIsDeadOrExpired: what became a dead letter is counted as that, and nothing twice.
+func eachIsDeadOrExpired(t *T) {
+	t.configure(topic, driver.TopicConfig{ExpiredDead: true})
+	t.subscribe(driver.SubscribeOptions{})
+	t.pause("", true)
+	t.publish(t.msgs(make([]string, 4), ttl(unit))...)
+	t.until("the messages die", func() bool { return t.groupStats(driver.DefaultGroup).Died == 4 })
+	g := t.groupStats(driver.DefaultGroup)
+	t.equal([]uint64{g.Received, g.Expired, uint64(g.Dead)}, []uint64{4, 0, 4}, "received, expired, dead")
+}
+
 // expiryIsNoAttempt: the history of what expired while it waited has its failures, and nothing else.
 func expiryIsNoAttempt(t *T) {
 	t.configure(topic, driver.TopicConfig{ExpiredDead: true})
@@ -77,6 +89,27 @@ func expiryIsNoAttempt(t *T) {
 	if dl.Reason != driver.ReasonExpired || dl.Attempts != 1 || len(dl.History) != 1 {
 		t.Errorf("died of %s after %d attempts, history %+v; want expired with the failure of its only attempt", dl.Reason,
 			dl.Attempts, dl.History)
+	}
+}
+
+// lastAttemptCounts: an attempt that failed after the TTL of its message is one of those that the dead letter tells of.
+func lastAttemptCounts(t *T) {
+	t.configure(topic, driver.TopicConfig{ExpiredDead: true})
+	s := t.subscribe(driver.SubscribeOptions{})
+	for i, wait := range []time.Duration{0, time.Hour} {
+		for _, k := range []string{"", "k"} {
+			m := t.msg("a", ttl(3*unit)) // long enough to be claimed
+			m.Key = k
+			t.publish(m)
+			d := s.one()
+			s.idleFor(4 * unit)
+			s.retry(d, wait)
+			t.until("the message dies", func() bool { return len(t.browse(driver.StateDead)) == 1 })
+			dl := t.deadLetter()
+			t.equal(dl.Reason, driver.ReasonExpired, "reason")
+			t.equal([]int{dl.Attempts, len(dl.History)}, []int{1, 1}, fmt.Sprintf("attempts and length of the history %d", i))
+			t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, Group: driver.DefaultGroup, ID: m.ID}})[0], "Delete")
+		}
 	}
 }
 

@@ -182,6 +182,21 @@ func getByRefAndID(t *T) {
 	}
 }
 
+// getWhatIsDelayedInAGroup: what waits for all groups waits for each.
+func getWhatIsDelayedInAGroup(t *T) {
+	t.group("audit")
+	for _, wait := range []time.Duration{time.Hour, driver.Hold} {
+		m := t.msg("a", delay(wait))
+		t.publish(m)
+		e := t.get(driver.Target{Topic: topic, Group: "audit", ID: m.ID})
+		t.equal(e.Group, "", "group of an entry that waits for all")
+		t.equal(e, t.get(driver.Target{Topic: topic, ID: m.ID}), "entry without a group")
+		if !e.Ref.IsZero() {
+			t.equal(t.get(driver.Target{Topic: topic, Group: "audit", Ref: e.Ref}), e, "entry by its Ref")
+		}
+	}
+}
+
 func getAfterSettling(t *T) {
 	s := t.consumer()
 	m := t.msg("a")

@@ -167,6 +167,28 @@ func settledOnceBehindItsHead(t *T) {
 	s.idle()
 }
 
+// settledBeforeItsHeadReturns: an outcome that stands before the return of the head of its key in a call takes effect,
+// also where it waits for the one of a message between them.
+func settledBeforeItsHeadReturns(t *T) {
+	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 4})
+	for _, back := range []driver.Outcome{driver.Release, driver.Retry} {
+		t.publish(t.msg("head", key("k")), t.msg("second", key("k")), t.msg("third", key("k")), t.msg("fourth", key("k")))
+		ds := s.take(4)
+		errs := s.errs(driver.Settlement{Delivery: ds[2], Outcome: driver.Dead, Failure: failure("dead")},
+			driver.Settlement{Delivery: ds[3], Outcome: driver.Drop},
+			driver.Settlement{Delivery: ds[0], Outcome: back})
+		t.ok(errs[0], "Settle of the third")
+		t.ok(errs[1], "Settle of the fourth")
+		t.ok(errs[2], "Settle of the head")
+		for _, want := range ds[:2] {
+			d := s.one()
+			t.equal(d.ID, want.ID, "what comes again")
+			s.ack(d)
+		}
+		s.idle()
+	}
+}
+
 func extendKeepsTheLease(t *T) {
 	s := t.shortLease()
 	t.put("a")

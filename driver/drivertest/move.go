@@ -123,6 +123,51 @@ func moveKeepsKeyOrder(t *T) {
 	t.equal(bodies(s.gather(2)), []string{"a1", "a2"}, "order of the key")
 }
 
+// moveOutOfItsKey: a message that waits behind others of its key goes to another one.
+func moveOutOfItsKey(t *T) {
+	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 4})
+	t.putKeyed("k", "a1", "a2", "a3", "a4")
+	ds := s.take(4)
+	s.park(ds[3], time.Hour) // the last first: a return takes those behind it back
+	s.park(ds[1], time.Hour)
+	s.release(ds[0])
+	for _, d := range []*driver.Delivery{ds[1], ds[3]} {
+		edit := t.msg(string(d.Body), key("other"))
+		t.move(driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}, Edit: edit})
+	}
+	t.putKeyed("k", "a5")
+	t.putKeyed("other", "a6")
+	got := map[string][]string{}
+	for range 6 {
+		d := s.one()
+		got[d.Key] = append(got[d.Key], string(d.Body))
+		s.ack(d)
+	}
+	t.equal(got, map[string][]string{"k": {"a1", "a3", "a5"}, "other": {"a2", "a4", "a6"}}, "order of the keys")
+	s.idle()
+	t.counts(0, 0, 0, 0)
+}
+
+// moveToAnotherLaneInItsKey: a message that waits behind others of its key gets another priority and keeps its place.
+func moveToAnotherLaneInItsKey(t *T) {
+	s := t.consumerWith(driver.SubscribeOptions{MaxRun: 4})
+	t.putKeyed("k", "a1", "a2", "a3", "a4")
+	ds := s.take(4)
+	s.park(ds[2], time.Hour) // the last first: a return takes those behind it back
+	s.park(ds[1], time.Hour)
+	s.release(ds[0])
+	for i, after := range []time.Duration{0, unit / 2} {
+		edit := t.msg(string(ds[i+1].Body), key("k"), prio(driver.Urgent))
+		t.move(driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: ds[i+1].ID}, Edit: edit,
+			After: after})
+	}
+	s.ack(s.expect("a1")...)
+	s.retry(s.expect("a2")[0], unit/2)
+	t.equal(bodies(s.gather(3)), []string{"a2", "a3", "a4"}, "order of the key")
+	s.idle()
+	t.counts(0, 0, 0, 0)
+}
+
 func moveWakesAReceive(t *T) {
 	s := t.consumer()
 	m := t.msg("a", delay(driver.Hold))

@@ -115,6 +115,28 @@ func deleteForOneGroup(t *T) {
 	t.subscribe(driver.SubscribeOptions{Group: "billing"}).expect("a")
 }
 
+// deleteOfNoGroup: a message that is delayed or held belongs to the topic, so that who names a group does not mean it.
+func deleteOfNoGroup(t *T) {
+	t.group("audit")
+	t.group("billing")
+	for _, m := range []*driver.Message{t.msg("delayed", delay(time.Hour)), t.msg("held", delay(driver.Hold))} {
+		targets := []driver.Target{{Topic: topic, Group: "audit", ID: m.ID}}
+		if ref := t.publish(m)[0].Ref; !ref.IsZero() { // not every backend can tell where it will be
+			targets = append(targets, driver.Target{Topic: topic, Group: "audit", Ref: ref})
+		}
+		for _, target := range targets {
+			t.wantErr(t.Delete(t.ctx(), []driver.Target{target})[0], driver.ErrNotFound, "Delete for one group")
+			errs := t.Move(t.ctx(), []driver.Move{{Target: target}, {Target: target, After: time.Hour},
+				{Target: target, To: "billing"}})
+			for _, err := range errs {
+				t.wantErr(err, driver.ErrNotFound, "Move in one group")
+			}
+		}
+		t.subscribe(driver.SubscribeOptions{Group: "audit"}).idle()
+		t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: m.ID}})[0], "Delete")
+	}
+}
+
 func deleteForAllGroups(t *T) {
 	t.group("audit")
 	t.group("billing")

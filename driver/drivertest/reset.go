@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -91,6 +92,94 @@ func resetLeavesWhatWaits(t *T) {
 	s.leave()
 	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromEnd}}, driver.ResetReport{Skipped: 1})
 	t.counts(0, 0, 2, 0)
+}
+
+// resetLeavesTheDead: a message is in one state. What is dead stays dead, and what was replayed is there once.
+func resetLeavesTheDead(t *T) {
+	if t.Caps.History == driver.HistoryNone {
+		t.Skip("no history")
+	}
+	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
+	s := t.subscribe(driver.SubscribeOptions{})
+	t.put("dead", "acked", "waits", "replayed", "again")
+	ds := s.expect("dead", "acked", "waits", "replayed", "again")
+	at := func(i int) driver.Target {
+		return driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: ds[i].ID}
+	}
+	s.ack(ds[1])
+	for _, i := range []int{0, 2, 3, 4} {
+		s.bury(ds[i])
+	}
+	t.move(driver.Move{Target: at(2), After: time.Hour}, driver.Move{Target: at(3)}, driver.Move{Target: at(4)})
+	again := s.expect("replayed", "again")
+	s.release(again[0])
+	s.bury(again[1])
+	s.leave()
+	to := driver.ResetOptions{To: driver.Position{From: driver.FromBegin}, DryRun: true}
+	t.reset(to, driver.ResetReport{Replayed: 1})
+	to.DryRun = false
+	t.reset(to, driver.ResetReport{Replayed: 1})
+	t.counts(2, 0, 1, 2)
+	for i, want := range []driver.State{driver.StateDead, driver.StateReady, driver.StateWaiting, driver.StateReady,
+		driver.StateDead} {
+		t.equal(t.get(at(i)).State, want, "state after the reset of "+string(ds[i].Body))
+	}
+	s = t.subscribe(driver.SubscribeOptions{})
+	s.ackAll("acked", "replayed")
+	s.idle()
+	t.move(driver.Move{Target: at(0)}, driver.Move{Target: at(2)}, driver.Move{Target: at(4)})
+	s.ackAll("again", "dead", "waits")
+	s.idle()
+	t.counts(0, 0, 0, 0)
+}
+
+// resetBringsBackWhatWasRetried: also what has ended behind something that has not, and what had ended before it in its
+// key.
+func resetBringsBackWhatWasRetried(t *T) {
+	if t.Caps.History == driver.HistoryNone {
+		t.Skip("no history")
+	}
+	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
+	s := t.subscribe(driver.SubscribeOptions{})
+	t.put("a")
+	t.putKeyed("k", "b1", "b2")
+	a, b1 := s.expect("a")[0], s.expect("b1")[0]
+	s.ack(b1)
+	s.retry(s.expect("b2")[0], 0)
+	s.ack(s.expect("b2")...)
+	s.release(a)
+	s.leave()
+	t.reset(driver.ResetOptions{To: driver.Position{From: driver.FromBegin}}, driver.ResetReport{Replayed: 2})
+	t.counts(3, 0, 0, 0)
+	t.subscribe(driver.SubscribeOptions{}).ackAll("a", "b1", "b2")
+}
+
+// ackAll acknowledges as many deliveries as there are bodies, and demands these in whatever order.
+func (s *sub) ackAll(sorted ...string) {
+	s.t.Helper()
+	s.t.equal(slices.Sorted(slices.Values(bodies(s.gather(len(sorted))))), sorted, "deliveries")
+}
+
+// resetToAMillisecond: many backends tell times in milliseconds. What became ready in that of the position or later
+// comes again.
+func resetToAMillisecond(t *T) {
+	if t.Caps.History == driver.HistoryNone {
+		t.Skip("no history")
+	}
+	t.configure(topic, driver.TopicConfig{Keep: 24 * time.Hour})
+	s := t.subscribe(driver.SubscribeOptions{})
+	t.put("a1")
+	t.pass(20 * time.Millisecond)
+	t.put("a2")
+	ds := s.take(2)
+	s.ack(ds...)
+	s.leave()
+	for _, before := range []time.Duration{0, 1, time.Millisecond / 2, time.Millisecond} {
+		t.reset(driver.ResetOptions{DryRun: true, To: driver.Position{From: driver.FromTime,
+			Time: ds[1].PublishedAt.Add(-before)}}, driver.ResetReport{Replayed: 1})
+	}
+	t.reset(driver.ResetOptions{DryRun: true, To: driver.Position{From: driver.FromTime,
+		Time: ds[1].PublishedAt.Add(time.Millisecond)}}, driver.ResetReport{})
 }
 
 // resetToBeforeAll: a position may be earlier than what a backend can say, and so may the begin of what is kept.

@@ -1,7 +1,10 @@
 package drivertest
 
 import (
+	"bytes"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/ferrymq/ferry/driver"
@@ -98,6 +101,40 @@ func historyIsBounded(t *T) {
 	if len(h[0].Error) > driver.ErrorLimit {
 		t.Errorf("an error of %d bytes was kept, more than %d", len(h[0].Error), driver.ErrorLimit)
 	}
+}
+
+// largestFails: the largest message that may be published, with the longest texts of a handler, is retried, buried and
+// replayed as any other.
+func largestFails(t *T) {
+	s := t.consumer()
+	m := t.msg("a")
+	m.Body, m.Headers = make([]byte, t.Caps.MaxBody), map[string]string{}
+	noise := rand.NewChaCha8([32]byte{}) // which no compression makes smaller
+	_, _ = noise.Read(m.Body)
+	text := func(n int) string {
+		b := make([]byte, n/2)
+		_, _ = noise.Read(b)
+		return hex.EncodeToString(b)
+	}
+	const header = 1 << 10
+	for n := range driver.MaxHeaders - 1 {
+		m.Headers[fmt.Sprint("h", n)] = text(header - 8)
+	}
+	t.publish(m)
+	f := &driver.Failure{Reason: driver.Reason(text(driver.ErrorLimit)), Error: text(driver.ErrorLimit),
+		Stack: text(driver.StackLimit)}
+	for range driver.HistoryLimit + 1 {
+		s.settle(driver.Settlement{Delivery: s.one(), Outcome: driver.Retry, Failure: f})
+	}
+	d := s.one()
+	s.settle(driver.Settlement{Delivery: d, Outcome: driver.Dead, Failure: f})
+	e := t.get(driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID})
+	t.equal(len(e.Dead.History), driver.HistoryLimit, "length of the history")
+	t.equal(e.Dead.Stack, f.Stack, "stack")
+	t.move(driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: d.ID}})
+	again := s.one()
+	t.equal(bytes.Equal(again.Body, m.Body), true, "body is whole")
+	t.equal(len(again.Headers), len(m.Headers), "headers")
 }
 
 func dropIsCounted(t *T) {
