@@ -19,7 +19,7 @@ const (
 // stored at once (CommitIn is 0) there is no such moment.
 func (l *ledger) uncommitted(h *lease, at int64) bool {
 	return l.run.CommitIn > 0 && (l.harmed(h, at, at+int64(l.run.CommitIn)) ||
-		l.during(history.Reset, at-2*int64(l.run.Heartbeat), at))
+		l.during(history.Reset, at, at))
 }
 
 // lastKnown returns the leases before the i-th of which each may be the last that the broker knew of: the last one that

@@ -151,6 +151,13 @@ func TestCommits(t *testing.T) {
 			t.wait(leaseTime / 2)
 			t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
 		}},
+		"a partition goes from one that does not know of a reset yet": {"", func(t *tape) {
+			afterReset(t, 1900*time.Millisecond)
+		}},
+		"a partition goes from one that should know of a reset": {TwoLeases, func(t *tape) {
+			t.mark(history.KindFault, "consumer-1.1") // which explains that it comes again, and not so early
+			afterReset(t, 2100*time.Millisecond)
+		}},
 		"a group waits for the member that died last": {"", func(t *tape) {
 			t.publish(ev{ID: "a"})
 			t.start(t.claim("consumer-1.1", ev{ID: "a"}))
@@ -204,4 +211,14 @@ func TestCommits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// afterReset has a message go to another while a member has it that was made to leave by a reset so long before.
+func afterReset(t *tape, before time.Duration) {
+	t.serverFault(history.Reset, 0)
+	t.wait(before)
+	t.publish(ev{ID: "a"})
+	t.start(t.claim("consumer-1.1", ev{ID: "a"}))
+	t.wait(300 * time.Millisecond)
+	t.handle("consumer-2.1", ev{ID: "a", Deliveries: 2, Cause: causeLease})
 }

@@ -202,12 +202,15 @@ func (l *ledger) harm(e *history.Event) {
 	}
 }
 
-// heal ends the oldest open fault of that name and process.
+// heal ends the oldest open fault of that name and process. Whom a reset has made to leave its group learns of it with
+// its next heartbeat, and until then goes on; two of them are the most.
 func (l *ledger) heal(e *history.Event) {
 	for i := range l.faults {
 		s := &l.faults[i]
 		if !s.crash && s.to == forever && s.process == e.Process && s.fault == e.Note {
-			s.to = e.At
+			if s.to = e.At; s.fault == history.Reset {
+				s.to += 2 * int64(l.run.Heartbeat)
+			}
 			return
 		}
 	}

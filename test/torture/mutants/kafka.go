@@ -34,7 +34,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "revoke-without-commit", Bug: "a partition that goes to another member is not committed before",
-			Edits: edit("internal/consumer/assign", "\tm.commitLast(context.WithoutCancel(ctx), going)\n", ""),
+			Edits: edit("internal/consumer/assign", "\tm.commitLast(context.WithoutCancel(ctx), cl, going)\n", ""),
 			Check: testKafka("TestHandover"),
 		},
 		{
@@ -50,8 +50,8 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "side-log-not-read", Bug: "a new owner does not restore what the retry log holds",
-			Edits: edit("internal/consumer/partition", "\t\tif it := p.restore(key, r); it != nil {\n\t\t\tp.pending",
-				"\t\tif it := p.restore(key, r); it != nil && it.offset < 0 {\n\t\t\tp.pending"),
+			Edits: edit("internal/consumer/partition", "if it := p.restore(key, r); it != nil {\n\t\t\tp.pending",
+				"if it := p.restore(key, r); it != nil && it.offset < 0 {\n\t\t\tp.pending"),
 			Check: tortureKafka("kill"),
 		},
 		{
@@ -76,7 +76,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "refused-head-kept", Bug: "a holder that heard it lost the head of a key settles what is behind it",
-			Edits: edit("internal/consumer/lease", "c.p.succeeded || s.m.vouched(now) {", "c.p.succeeded || !now.IsZero() {"),
+			Edits: edit("internal/consumer/lease", "!c.p.succeeded && !s.m.vouched(now) {", "!c.p.succeeded && now.IsZero() {"),
 			Check: testKafka("TestRefusedHeadIsLost"),
 		},
 		{
@@ -103,8 +103,14 @@ func kafkaMutants() []Mutant {
 			Check: tortureKafka("fail"),
 		},
 		{
+			Name: "ack-of-one", Bug: "a publish is acknowledged when one broker has it",
+			Edits: edit("internal/cluster/cluster", "kgo.ProducerLinger(0),\n", "kgo.ProducerLinger(0), "+
+				"kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite(),\n"),
+			Check: tortureKafka("kill-brokers"),
+		},
+		{
 			Name: "retry-burns-nothing", Bug: "a failure is not counted by its owner",
-			Edits: edit("internal/consumer/settle", "\t\tit.attempts++\n", ""),
+			Edits: edit("internal/consumer/settle", "\t\tw.attempts++\n", ""),
 			Check: tortureKafka("fail"),
 		},
 		{
@@ -126,8 +132,9 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "begun-for-ever", Bug: "a delivery counts as begun because an earlier one had",
-			Edits: edit("internal/consumer/settle", "next.After, next.Begun, next.Tail, next.Cause = after, \"\", false,",
-				"next.After, next.Tail, next.Cause = after, false,"),
+			Edits: edit("internal/consumer/settle",
+				"next.After, next.Begun, next.Attempts, next.Cause, next.Tail = max(0, o.After), \"\", w",
+				"next.After, next.Attempts, next.Cause, next.Tail = max(0, o.After), w"),
 			Check: testKafka("TestUnseenLossesDoNotCount"),
 		},
 		{
@@ -200,7 +207,7 @@ func kafkaMutants() []Mutant {
 		},
 		{
 			Name: "unseen-claim-told", Bug: "a claim that ended before it was delivered changes the cause of the next delivery",
-			Edits: edit("internal/consumer/queue", "\tif c.delivery != nil {\n", "\tif c != nil {\n"),
+			Edits: edit("internal/consumer/queue", "\tif c.delivered {\n", "\tif c != nil {\n"),
 			Check: testKafkaPart("consumer", "TestClaimNobodySaw"),
 		},
 		{
@@ -217,7 +224,7 @@ func kafkaMutants() []Mutant {
 		{
 			Name: "old-member-heard", Bug: "a member is heard of although its client joins as another, and the group waits " +
 				"for it",
-			Edits: edit("internal/consumer/vouch", "now != old && old != \"\" {", "now != old && ctx == nil {"),
+			Edits: edit("internal/consumer/vouch", "\tcase now != old:\n", "\tcase now != old && ctx == nil:\n"),
 			Check: testKafka("TestJoinsAnew"),
 		},
 	}

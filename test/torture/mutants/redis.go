@@ -30,8 +30,12 @@ func redisMutants() []Mutant {
 		},
 		{
 			Name: "outcome-overtakes", Bug: "an outcome stands although one of its key before it, in the same call, was refused",
-			Edits: []overlay.Edit{{File: "driver/redis/settle.go", Search: "\t\tif err == nil {\n\t\t\terr = " +
-				"behind.Refuse(ss[i].Delivery)\n\t\t}\n", Replace: ""}},
+			Edits: []overlay.Edit{
+				{File: "internal/redisshell/member.go", Search: "errs[i] = behind.Refuse(ss[i].Delivery)\n\t\treturn",
+					Replace: "return"},
+				{File: "internal/redisshell/member.go", Search: "\t\tif err == nil {\n\t\t\terr = " +
+					"behind.Refuse(x.Delivery)\n\t\t}\n", Replace: ""},
+			},
 			Check: Check{Package: "./driver/redis", Run: "TestNoOutcomeOvertakesARefusedOne"},
 		},
 		{
@@ -45,6 +49,41 @@ func redisMutants() []Mutant {
 			Edits: []overlay.Edit{{File: "worker/fetcher.go", Search: "\t\t\tc.e.setHealth(c, Reconnecting, " +
 				"err)\n\t\t\tdelay.sleep(ctx)\n", Replace: "\t\t\t<-ctx.Done()\n"}},
 			Check: tortureServers("few-files"),
+		},
+		{
+			Name: "slow-bodies-dropped", Bug: "bodies that are not there within 900 ms are taken for bodies that are gone",
+			Edits: []overlay.Edit{{File: "driver/redis/batch.go", Search: "\t\tif bodies, err = sh.bodies(ctx, items); err != " +
+				"nil {\n", Replace: `		soon, cancel := context.WithTimeout(ctx, 900*time.Millisecond)
+		bodies, err = sh.bodies(soon, items)
+		slow := soon.Err() != nil
+		if cancel(); slow {
+			bodies, err = make(redisconn.Reply, len(items)), nil
+		}
+		if err != nil {
+`}},
+			Check: tortureServers("low-bandwidth"),
+		},
+		{
+			Name: "not-served-not-asked", Bug: "a claim that is not answered for two seconds, because nobody serves its " +
+				"connection, is never asked for again",
+			Edits: []overlay.Edit{{File: "driver/redis/receive.go", Search: "\tcase <-ctx.Done():\n\t}\n\ts.Mu.Lock()\n\t" +
+				"defer s.Mu.Unlock()\n\tselect {\n", Replace: `	case <-time.After(2 * time.Second):
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	select {
+`}},
+			Check: tortureServers("few-files-server"),
+		},
+		{
+			Name: "slow-ack-asked-anew", Bug: "an acknowledgement that is answered after 500 ms is sent again, as another " +
+				"one, and refused",
+			Edits: []overlay.Edit{{File: "driver/redis/settle.go", Search: "\tif done, err := s.ackAll(ctx, ss, run); done {\n",
+				Replace: "\tsent := time.Now()\n\tif done, err := s.ackAll(ctx, ss, run); done && time.Since(sent) < " +
+					"500*time.Millisecond {\n"}},
+			Check: tortureServers("little-cpu-server"),
 		},
 		{
 			Name: "memory-kept", Bug: "a worker keeps what each message needed when it is settled",
@@ -195,7 +234,7 @@ func redisMutants() []Mutant {
 		{
 			Name: "repeat-not-recognised", Bug: "a settlement that is sent again, because its answer was lost, is carried out " +
 				"again",
-			Edits: lua("settling", "  if not before then return nil end\n", "  if before or not before then return nil end\n"),
+			Edits: lua("settle", "if before then return before end\n", ""),
 			Check: Check{Package: "./driver/redis", Run: "TestEveryScriptCanBeRepeated"},
 		},
 		{

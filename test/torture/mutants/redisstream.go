@@ -30,19 +30,14 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "lease-not-checked", Bug: "an acknowledgement is accepted when its lease is over",
-			Edits: lua("ack_each", "      elseif not valid then\n        results[i] = 'l'\n", ""),
-			Check: ofStreams("TestLapsedLeaseIsRefused"),
-		},
-		{
-			Name: "plain-lease-not-checked", Bug: "an acknowledgement of plain messages is accepted when their lease is over",
-			Edits: lua("ack_plain", "  simple = simple and valid_lease(t)\n", ""),
+			Edits: lua("ack_each", "    elseif not valid then\n      results[i] = 'l'\n", ""),
 			Check: ofStreams("TestLapsedLeaseIsRefused"),
 		},
 		{
 			Name: "plain-token-not-checked",
 			Bug:  "an acknowledgement of plain messages is accepted from one who held them before",
-			Edits: lua("ack_plain", "    if not v or v ~= mark and string.find(v, mark, 1, true) ~= 1 or odd[i]",
-				"    v = v or mark\n    if odd[i]"),
+			Edits: lua("ack_each", "    if not v or v ~= mark and string.sub(v, 1, #token) ~= token or seen[id] then",
+				"    hold[i] = v or mark\n    v = hold[i]\n    if false then"),
 			Check: ofStreams("TestEndedDeliveryIsRefused"),
 		},
 		{
@@ -75,13 +70,13 @@ func redisStreamMutants() []Mutant {
 		},
 		{
 			Name: "outcome-overtakes", Bug: "an outcome stands although one of its key before it, in the same call, was refused",
-			Edits: []overlay.Edit{{File: "driver/redisstream/settle.go",
-				Search: "errs[i] = behind.Refuse(ss[i].Delivery)\n\t\t\t\treturn", Replace: "return"}},
+			Edits: []overlay.Edit{{File: "internal/redisshell/member.go",
+				Search: "errs[i] = behind.Refuse(ss[i].Delivery)\n\t\treturn", Replace: "return"}},
 			Check: ofStreams("TestNoOutcomeOvertakesARefusedOne"),
 		},
 		{
 			Name: "stale-owner-claims", Bug: "a claim does not ask who owns the partition",
-			Edits: lua("gate", "if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then",
+			Edits: lua("owned", "if owner[1] ~= ARGV[3] or owner[2] ~= ARGV[4] or tonumber(owner[3]) <= at then",
 				"if not owner[1] then"),
 			Check: ofStreams("TestStaleOwnerIsRefused"),
 		},

@@ -43,8 +43,8 @@ func stateMutants() []Mutant {
 		{
 			Name: "tick-after-the-noting", Bug: "a tick is noted as taken before it is published",
 			Edits: edit("schedule/serve", "\tfor i, err := range settle(ctx, sub, list) {\n", "\tfor _, t := range all "+
-				"{\n\t\tif t.note != nil {\n\t\t\ts.note(ctx, *t.note)\n\t\t}\n\t}\n\tfor i, err := range settle(ctx, sub, list) "+
-				"{\n"),
+				"{\n\t\tif note := t.note(); note != nil {\n\t\t\ts.note(ctx, *note)\n\t\t}\n\t}\n"+
+				"\tfor i, err := range settle(ctx, sub, list) {\n"),
 			Check: check("schedules"),
 		},
 		{

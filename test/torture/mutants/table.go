@@ -98,14 +98,15 @@ func memoryMutants() []Mutant {
 		},
 		{
 			Name: "retry-to-every-group", Bug: "a retry is stored again in the topic, so that every group gets it",
-			Edits: edit(engine+"settle.go", "\t\tg.retry(it, o, now)", "\t\tg.stats.Dropped++\n\t\tg.finish(it, gone, "+
-				"now)\n\t\ts.t.store(s.e.newEntry(it.e.message(s.t.name, it.e), now), now)"),
+			Edits: edit(engine+"settle.go", "\t\tg.dueAfter(it, o.After, !g.strict(it), now)",
+				"\t\tg.stats.Dropped++\n\t\tg.finish(it, gone, now)\n"+
+					"\t\ts.t.store(s.e.newEntry(it.e.message(s.t.name, it.e), now), now)"),
 			Check: conformance("groups/retry_belongs_to_one"),
 		},
 		{
 			Name: "dedup-before-success", Bug: "a dedup id is remembered before the message is accepted",
 			Edits: edit(engine+"publish.go", "\tif err := t.room(e, 1, e.size()); err != nil {",
-				"\tt.known.note(e, now)\n\tif err := t.room(e, 1, e.size()); err != nil {"),
+				"\tt.noteDedupID(e, now)\n\tif err := t.room(e, 1, e.size()); err != nil {"),
 			Check: conformance("dedup/not_of_a_refused"),
 		},
 		{

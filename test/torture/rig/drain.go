@@ -31,18 +31,21 @@ func (o Options) awaitEnd(ctx context.Context, c *cast, role string) error {
 	return c.gone(ctx, role)
 }
 
-// drained waits until nothing is left to do, or the time is over: what is left then is for the checker to find.
+// drained waits until nothing is left to do, or the time is over: what is left then is for the checker to find. A look
+// that fails, because its connection went with a server for instance, is taken again.
 func (o Options) drained(ctx context.Context, d driver.Driver) error {
 	end := time.Now().Add(o.Drain)
+	var failed error
 	for time.Now().Before(end) && ctx.Err() == nil {
 		s, err := d.Stats(ctx, Topic)
-		if err != nil {
-			return fmt.Errorf("while draining: %w", err)
-		}
-		if workload.Left(s, groups()) == 0 {
+		if err == nil && workload.Left(s, groups()) == 0 {
 			return nil
 		}
+		failed = err
 		sleep(ctx, 20*time.Millisecond)
+	}
+	if failed != nil {
+		return fmt.Errorf("while draining: %w", failed)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -112,6 +114,8 @@ func (s *kafkaServers) begin(step schedule.Step, number int) (string, error) {
 			return "", errors.New("the broker has no disk of its own")
 		}
 		return s.disk.begin(schedule.Step{Action: "fill", With: "0"}, 0)
+	case crashAll:
+		return "", s.killAll()
 	}
 	b, err := s.victim(ctx, step.Action, number)
 	if err != nil {
@@ -151,6 +155,8 @@ func (s *kafkaServers) end(ctx context.Context, step schedule.Step, number int) 
 	case addPartition:
 	case history.FillBroker:
 		err = errors.Join(s.disk.end(ctx, schedule.Step{Action: "fill"}, 0), s.cluster.Brokers[0].Restart())
+	case crashAll:
+		err = s.restartAll()
 	case "freeze":
 		err = b.Thaw()
 	case "part":
@@ -162,6 +168,34 @@ func (s *kafkaServers) end(ctx context.Context, step schedule.Step, number int) 
 		return err
 	}
 	return s.ready(ctx)
+}
+
+// killAll kills every broker before one can notice that another is gone. A machine that did not let that happen did
+// something else than was asked for.
+func (s *kafkaServers) killAll() error {
+	var err error
+	began := time.Now()
+	for _, b := range s.cluster.Brokers {
+		err = errors.Join(err, syscall.Kill(b.PID(), syscall.SIGKILL))
+	}
+	if took := time.Since(began); took > killedWithin {
+		err = errors.Join(err, fmt.Errorf("the brokers were killed within %v, not %v", took, killedWithin))
+	}
+	for _, b := range s.cluster.Brokers {
+		b.Kill() // and wait until it is gone
+	}
+	return err
+}
+
+// restartAll starts every broker again, all at once: none gets ready before most of them are there.
+func (s *kafkaServers) restartAll() error {
+	errs := make([]error, len(s.cluster.Brokers))
+	var starting sync.WaitGroup
+	for i, b := range s.cluster.Brokers {
+		starting.Go(func() { errs[i] = b.Restart() })
+	}
+	starting.Wait()
+	return errors.Join(errs...)
 }
 
 func key(step schedule.Step, number int) string { return fmt.Sprint(step.Action, number) }

@@ -31,6 +31,12 @@ func loneActions() schedule.Actions {
 
 const addPartition = "add-partition"
 
+// crashAll leaves nobody who knows what the others do not. killedWithin is shorter than any of them takes to notice.
+const (
+	crashAll     = "crash-all"
+	killedWithin = 60 * time.Millisecond
+)
+
 // takeOverActions are for several Kafka brokers: what one did, another does.
 func takeOverActions() schedule.Actions {
 	return schedule.Actions{
@@ -39,6 +45,7 @@ func takeOverActions() schedule.Actions {
 			Help: "kill -9 of the leader of the topic's first partition, then started again"},
 		"crash-coordinator": {Lasting: true, Help: "kill -9 of the coordinator of the first group, then started again"},
 		"crash-controller":  {Lasting: true, Help: "kill -9 of the active controller, then started again"},
+		crashAll:            {Lasting: true, Help: "kill -9 of all brokers within 60 ms, then all are started again"},
 	}
 }
 
@@ -69,6 +76,8 @@ func kafkaFaults() []Fault {
 			Schedule: "every 9s from 2s until 12s crash-coordinator for 3s"},
 		{Name: "kill-controller", Help: "kill -9 of the active controller", Least: least,
 			Schedule: "every 9s from 2s until 12s crash-controller for 3s"},
+		{Name: "kill-brokers", Help: "kill -9 of all brokers within 60 ms: what they acknowledged is in their files",
+			Least: 100 * time.Second, InARow: true, Schedule: "every 32s from 8s until 80s crash-all for 500ms"},
 		{Name: "rolling-restart", Help: "SIGTERM of each broker in turn", Least: least,
 			Schedule: "at 2s restart server 1 for 500ms; at 7s restart server 2 for 500ms; at 12s restart server 3 for 500ms"},
 		{Name: "freeze-broker", Help: "SIGSTOP of a broker for longer than the others wait for it: it comes back as one " +

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -86,11 +86,50 @@ const (
 	muchMemory   = 96 << 20
 )
 
-// checkMemory complains about a process that is over and needed more memory than it should.
-func checkMemory(s *os.ProcessState) error {
-	usage, ok := s.SysUsage().(*syscall.Rusage)
-	if ok && runtime.GOOS == "linux" && usage.Maxrss<<10 > muchMemory { // KiB; others count in other units
-		return fmt.Errorf("it took %d MiB, although it was told to make do with %d", usage.Maxrss>>10, littleMemory>>20)
+// followMemory follows how much memory a process has ever taken, until it is told to stop and returns it: in bytes, 0
+// where the system does not say. What is told of a process that is over will not do: it begins as a copy of this one,
+// and whatever this one had taken until then counts as its own.
+func followMemory(pid int) (stop func() (most int64)) {
+	over, end := make(chan struct{}), make(chan int64)
+	most := peakOf(pid)
+	go func() {
+		for {
+			select {
+			case <-time.After(followEvery):
+				most = max(most, peakOf(pid))
+			case <-over:
+				end <- most
+				return
+			}
+		}
+	}()
+	return func() int64 {
+		close(over)
+		return <-end
+	}
+}
+
+// followEvery is how often the memory of a process is looked at. The system keeps its peak, so that only what it takes
+// at its very end may be missed.
+const followEvery = 50 * time.Millisecond
+
+func peakOf(pid int) int64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // not of one that is over
+	return peak(string(text))
+}
+
+// peak is the most memory that a status of a process tells of, in bytes.
+func peak(status string) int64 {
+	_, rest, _ := strings.Cut(status, "VmHWM:")
+	kilobytes, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, _ := strconv.ParseInt(kilobytes, 10, 64)
+	return n << 10
+}
+
+// checkMemory complains about a process that needed more memory than it should.
+func checkMemory(most int64) error {
+	if most > muchMemory {
+		return fmt.Errorf("it took %d MiB, although it was told to make do with %d", most>>20, littleMemory>>20)
 	}
 	return nil
 }

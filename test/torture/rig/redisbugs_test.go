@@ -31,6 +31,16 @@ func TestRedisTorture(t *testing.T) {
 			NoDuplicates: true, Schedule: "at 0s slow consumer all with 6s for 1h; at 500ms throttle-cpu consumer all with " +
 				"0.1 for 5s",
 		}},
+		"low-bandwidth": {Broker: "redis", Load: 8 * time.Second, Fault: Fault{
+			Schedule: "every 4s from 500ms throttle consumer all with 200ms for 3s; every 3s from 1s throttle producer any " +
+				"with 10ms for 2s",
+		}},
+		"few-files-server": {Broker: "redis", Load: 8 * time.Second, Fault: Fault{
+			Schedule: "at 1s limit-files server 1 with 3 for 4s; at 1200ms cut consumer all for 200ms",
+		}},
+		"little-cpu-server": {Broker: "redis", Load: 7 * time.Second, Fault: Fault{
+			Schedule: "at 1s throttle-cpu server 1 with 0.002 for 5s",
+		}},
 		"little-memory": {Broker: "redis", Load: 6 * time.Second, Fault: Fault{
 			Setup: setupLittleMemory, Schedule: "at 0s fail consumer all with 0.2 for 1h",
 		}},

@@ -80,7 +80,7 @@ func play(ctx context.Context, o Options, b broker, s stage, log *history.Writer
 	if err := c.failure(); err != nil {
 		return err
 	}
-	return s.look(ctx, func(d driver.Driver) error { return audit(ctx, d, log) })
+	return s.look(ctx, func(d driver.Driver) error { return audit(ctx, d, log, o.Fault.Leaves) })
 }
 
 // prepare makes the groups, and writes down what the run promises.

@@ -61,16 +61,18 @@ func (o Options) spawn(bin, address string, behind []string, role, name string, 
 	if err != nil {
 		return nil, errors.Join(err, p.closeProxies())
 	}
+	taken := func() int64 { return 0 }
+	if o.Fault.Setup == setupLittleMemory {
+		taken = followMemory(p.cmd.Process.Pid)
+	}
 	go func() {
 		err := p.cmd.Wait()
+		most := taken()
 		p.mu.Lock()
 		if err != nil && !p.killed && !p.early() {
 			p.result = fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
 		}
-		if o.Fault.Setup == setupLittleMemory {
-			p.result = errors.Join(p.result, checkMemory(p.cmd.ProcessState))
-		}
-		p.result = errors.Join(p.result, p.closeProxies()) // lives are many, and each has its own
+		p.result = errors.Join(p.result, checkMemory(most), p.closeProxies()) // lives are many, and each has its own
 		p.mu.Unlock()
 		close(p.over)
 	}()
