@@ -104,13 +104,13 @@ console-pictures: ## Take the pictures of docs/images anew, from a run of the te
 fuzz: ## Fuzz every decoder for FUZZTIME (10s) each
 	@scripts/fuzz.sh $(FUZZTIME)
 
-bench: ## Measure a broker beside its peers (BROKER=memory|disk|redis|redisstream|kafka|gateway|all QUICK=1 ONLY=pickup,delay)
-	@if [[ "$(or $(BROKER),all)" =~ ^(kafka|all)$$ ]]; then scripts/kafka.sh; fi
-	@if [[ "$(or $(BROKER),all)" =~ ^(gateway|all)$$ ]]; then scripts/elasticmq.sh; fi
+bench: ## Measure brokers beside their peers, one after the other (BROKER=memory,disk,redis,redisstream,kafka,gateway or all QUICK=1 ONLY=pickup,delay)
+	@if [[ ",$(or $(BROKER),all)," =~ ,(kafka|all), ]]; then scripts/kafka.sh; fi
+	@if [[ ",$(or $(BROKER),all)," =~ ,(gateway|all), ]]; then scripts/elasticmq.sh; fi
 	cd bench && go run ./cmd/bench -broker $(or $(BROKER),all) $(if $(filter-out 0,$(QUICK)),-quick) $(if $(ONLY),-only $(ONLY))
 
-bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEAD NEW=. BENCH=. COUNT=10)
-	cd bench && go run ./cmd/compare -old $(or $(OLD),HEAD) -new $(or $(NEW),.) -pkg "$(PKG)" -bench "$(or $(BENCH),.)" -count $(or $(COUNT),10)
+bench-compare: ## Compare two git refs by benchstat (PKG=./driver/memory OLD=HEAD NEW=. BENCH=. COUNT=10 OUT=results/compare/memory.txt, for the page of benchmarks)
+	cd bench && go run ./cmd/compare -old $(or $(OLD),HEAD) -new $(or $(NEW),.) -pkg "$(PKG)" -bench "$(or $(BENCH),.)" -count $(or $(COUNT),10) $(if $(OUT),-out "$(OUT)")
 
 torture: ## Break things under load and check every promise (BROKER FAULT SEED MINUTES); FAULT=spool: producers with a spool and their Redis (OUTAGES); FAULT=wecom: pulls of customer service (BROKER MESSAGES); FAULT=notify: notifications (MESSAGES)
 	@if [[ "$(BROKER)" == kafka* ]]; then scripts/kafka.sh; fi

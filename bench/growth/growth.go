@@ -28,9 +28,7 @@ type Shape struct {
 	Unit string
 	// Idle is what the bytes are of that stay when nothing waits any more. Empty: they are not looked at.
 	Idle string
-	// Without are brokers that it is not asked of, and why.
-	Without map[string]string
-	run     func(ctx context.Context, g *grown, size int) (Cost, error)
+	run  func(ctx context.Context, g *grown, size int) (Cost, error)
 }
 
 // Cost is what one size of a shape cost.

@@ -86,6 +86,14 @@ type Verdict struct {
 	Repeated  int `json:"repeated,omitempty"`
 	// Corrupt came back changed, or were never published.
 	Corrupt int `json:"corrupt,omitempty"`
+	// Unchecked had not come back when a run ended that was to check a part only.
+	Unchecked int `json:"unchecked,omitempty"`
+}
+
+// Partial is the verdict of a run that ended before all could come back: what is missing is not known to be lost.
+func (v Verdict) Partial() Verdict {
+	v.Unchecked, v.Lost = v.Lost, 0
+	return v
 }
 
 // Err is nil if every message came back exactly once and unharmed.

@@ -98,6 +98,18 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestAPartialVerdict: what did not come back in a part is unchecked, what came back wrong stays wrong.
+func TestAPartialVerdict(t *testing.T) {
+	t.Parallel()
+	got := Verdict{Published: 6, Lost: 3, Repeated: 1, Corrupt: 2}.Partial()
+	if want := (Verdict{Published: 6, Unchecked: 3, Repeated: 1, Corrupt: 2}); got != want || got.Err() == nil {
+		t.Errorf("%+v (%v), want %+v and an error", got, got.Err(), want)
+	}
+	if err := (Verdict{Published: 6, Lost: 3}.Partial()).Err(); err != nil {
+		t.Errorf("a part that came back right is an error: %v", err)
+	}
+}
+
 func TestWaitSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	b := NewBodies(64, 1)

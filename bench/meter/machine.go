@@ -103,11 +103,25 @@ func field(file, name string) string {
 	return "unknown"
 }
 
-// Commit names what was measured, as well as git can tell.
-func Commit(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
-	if err != nil {
-		return "unknown"
+// Commit names what was measured, as well as git can tell: with "-dirty" where files differ from it, but for those that
+// a run writes itself, so that one run after another is of one commit.
+func Commit(ctx context.Context) string { return commitIn(ctx, ".") }
+
+func commitIn(ctx context.Context, dir string) string {
+	git := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
 	}
-	return strings.TrimSpace(string(out))
+	commit, err1 := git("describe", "--always")
+	changed, err2 := git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)bench/results",
+		":(top,exclude)docs/benchmarks.md", ":(top,exclude)docs/performance.md")
+	switch {
+	case err1 != nil || err2 != nil:
+		return "unknown"
+	case changed != "":
+		return commit + "-dirty"
+	}
+	return commit
 }

@@ -1,9 +1,58 @@
 package meter
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
+
+// TestARunIsOfTheCommitWhateverItWrote: results of an earlier run are no change of what is measured, anything else is.
+func TestARunIsOfTheCommitWhateverItWrote(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	git := func(args ...string) {
+		args = append([]string{"-c", "user.name=a", "-c", "user.email=a@b.c"}, args...)
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "-q")
+	for _, name := range []string{"bench/results/redis.json", "bench/code.go", "docs/benchmarks.md",
+		"docs/performance.md"} {
+		write(name, "1")
+	}
+	git("add", "-A")
+	git("commit", "-q", "-m", "first")
+	for _, name := range []string{"bench/results/redis.json", "bench/results/disk.json", "docs/benchmarks.md",
+		"docs/performance.md"} {
+		write(name, "2")
+	}
+	within := filepath.Join(dir, "bench") // where the bench runs
+	if got := commitIn(t.Context(), within); got == "unknown" || strings.HasSuffix(got, "-dirty") {
+		t.Errorf("after a run the commit is %q", got)
+	}
+	write("bench/code.go", "2")
+	if got := commitIn(t.Context(), within); !strings.HasSuffix(got, "-dirty") {
+		t.Errorf("with changed code the commit is %q", got)
+	}
+	if got := commitIn(t.Context(), t.TempDir()); got != "unknown" {
+		t.Errorf("outside of a repository it is %q", got)
+	}
+}
 
 func TestSharesOfTheMachine(t *testing.T) {
 	t.Parallel()

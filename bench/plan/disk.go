@@ -89,7 +89,7 @@ func diskChecks(interval, nats, synced string) []Check {
 			AtLeast: bound(1)},
 		{Scenario: "publish-64", Measure: "rate", With: against("publish-64", sqlite), Against: sqlite, AtLeast: bound(20)},
 		{Scenario: "drain", Measure: "rate", With: against("drain", nats), Against: nats, AtLeast: bound(1.2)},
-		{Scenario: "drain", Measure: "rate", With: against("drain", raw), Against: raw, AtLeast: bound(0.5)},
+		{Scenario: "drain", Measure: "rate", With: against("drain", raw), Against: raw, AtLeast: bound(0.6)},
 		{Scenario: "drain", Measure: "rate", With: against("drain", sqlite), Against: sqlite, AtLeast: bound(20)},
 		{Scenario: "drain", Measure: "rate", Of: interval, With: against("drain", nats), Against: nats, AtLeast: bound(1.2)},
 		{Scenario: "pickup-acked", Measure: "p99", AtMost: bound(0.5)},
@@ -98,11 +98,13 @@ func diskChecks(interval, nats, synced string) []Check {
 		{Scenario: "keys-10k", Measure: "rate", With: against("keys-none", ""), Against: without},
 		{Scenario: "keys-1", Measure: "rate", With: against("keys-none", ""), Against: without},
 		{Scenario: "drain-at-100k", Measure: "rate", With: against("drain-at-0", ""), Against: empty, AtLeast: bound(0.9)},
-		{Scenario: "drain-at-1M", Measure: "rate", With: against("drain-at-0", ""), Against: empty, AtLeast: bound(0.9)},
+		{Scenario: "drain-at-1M", Measure: "rate", With: against("drain-at-0", ""), Against: empty, AtLeast: bound(0.95)},
 		{Scenario: "restart", Measure: "open", AtMost: bound(5)},
 	}
-	for _, s := range []string{"publish-1", "publish-64", "publish-256"} {
-		checks = append(checks, Check{Scenario: s, Measure: "rate", With: against(s, raw), Against: raw, AtLeast: bound(0.7)})
+	for s, least := range map[string]float64{"publish-1": 0.7, "publish-64": 0.7, "publish-256": 0.85,
+		"through-single-1KB": 0.95} {
+		checks = append(checks, Check{Scenario: s, Measure: "rate", With: against(s, raw), Against: raw,
+			AtLeast: bound(least)})
 	}
 	return checks
 }

@@ -16,7 +16,7 @@ type Plan struct {
 	// Prepare starts what all measurements share, where that takes long. May be nil.
 	Prepare func() (stop func() error, err error)
 	Ours    system.System
-	// Variants are ours in other settings, measured where it matters.
+	// Variants are ours or a peer in other settings, measured where it matters.
 	Variants []Variant
 	Peers    []system.System
 	// Limit is what the medium underneath can do without a queue.
@@ -79,6 +79,11 @@ func (p Plan) others() []system.System {
 		return p.Peers
 	}
 	return append(slices.Clone(p.Peers), p.Limit)
+}
+
+// IsPeer reports whether a system is one of the peers.
+func (p Plan) IsPeer(name string) bool {
+	return slices.ContainsFunc(p.Peers, func(s system.System) bool { return s.Info().Name == name })
 }
 
 // Asked returns the systems that a scenario is for, whether or not they can answer it.

@@ -3,14 +3,15 @@ package report
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/ferrymq/ferry/bench/committed"
 	"github.com/ferrymq/ferry/bench/meter"
+	"github.com/ferrymq/ferry/bench/plan"
 	"github.com/ferrymq/ferry/bench/run"
 	"github.com/ferrymq/ferry/bench/system"
 )
@@ -98,32 +99,38 @@ func (r Report) File() string {
 	return r.Broker + "-" + r.Size + ".json"
 }
 
+// Judged is the report by the scenarios and targets of a plan as it is now: a target that was raised since the run is
+// missed where it is missed. Without its rounds a report stays as it is.
+func (r Report) Judged(p plan.Plan) Report {
+	if len(r.Rounds) > 0 {
+		r.Rows = Rows(p, r.Rounds)
+	}
+	return r
+}
+
 // Write stores the report in a directory, and returns the path.
 func (r Report) Write(dir string) (string, error) {
-	text, err := json.MarshalIndent(r, "", " ")
+	text, err := r.text()
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, r.File())
-	return path, os.WriteFile(path, append(text, '\n'), 0o644)
+	return path, os.WriteFile(path, text, 0o644)
+}
+
+func (r Report) text() ([]byte, error) {
+	text, err := json.MarshalIndent(r, "", " ")
+	return append(text, '\n'), err
 }
 
 // ReadAll reads the reports in a directory, in order of their brokers: the full one of each, or else its quick one.
 func ReadAll(dir string) ([]Report, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	every, err := readEvery(dir)
 	if err != nil {
 		return nil, err
 	}
 	byBroker := map[string]Report{}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			return nil, err
-		}
-		var r Report
-		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, fmt.Errorf("%s is no report: %w", f, err)
-		}
+	for _, r := range every {
 		if old, ok := byBroker[r.Broker]; !ok || old.Size != "full" {
 			byBroker[r.Broker] = r
 		}
@@ -134,4 +141,27 @@ func ReadAll(dir string) ([]Report, error) {
 	}
 	slices.SortFunc(all, func(a, b Report) int { return strings.Compare(a.Broker, b.Broker) })
 	return all, nil
+}
+
+// JudgeAll judges every report in a directory again, and stores it. One of a broker that has no plan any more stays.
+func JudgeAll(dir string) error {
+	every, err := readEvery(dir)
+	if err != nil {
+		return err
+	}
+	for _, r := range every {
+		p, err := plan.Find(r.Broker)
+		if err != nil {
+			continue
+		}
+		if _, err := r.Judged(p).Write(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readEvery reads all reports in a directory, in order of their files.
+func readEvery(dir string) ([]Report, error) {
+	return committed.Read(dir, "*.json", committed.JSON[Report])
 }

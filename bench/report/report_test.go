@@ -173,6 +173,21 @@ func TestATargetIsMissedWhereWeFailed(t *testing.T) {
 	}
 }
 
+// TestAReportIsJudgedByTheTargetsOfNow: whoever raises a target must not be told by an old run that it is met.
+func TestAReportIsJudgedByTheTargetsOfNow(t *testing.T) {
+	t.Parallel()
+	p := example()
+	p.Checks[3].AtLeast = bound(0.96)
+	if r := find(t, exampleReport().Judged(p).Rows, "keyed", "ours, without keys", true); *r.Met || r.Target != "≥ 0.96×" {
+		t.Errorf("0.95 times is judged as %v by %q", *r.Met, r.Target)
+	}
+	without := exampleReport()
+	without.Rounds = nil
+	if got := without.Judged(p).Rows; len(got) != len(without.Rows) {
+		t.Errorf("of a report without rounds %d rows are left of %d", len(got), len(without.Rows))
+	}
+}
+
 func exampleReport() Report {
 	p := example()
 	return Report{Broker: "test", Size: "full", Command: "make bench BROKER=test",

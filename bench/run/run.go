@@ -56,7 +56,7 @@ func Plan(ctx context.Context, p plan.Plan, size scenario.Size, execute Execute,
 	var rounds []Round
 	for n := 1; n <= size.Rounds; n++ {
 		for _, s := range p.Scenarios {
-			if s.FullOnly && size.Name == scenario.Quick().Name {
+			if s.FullOnly && size.Name == scenario.Quick().Name || s.Once && n > 1 {
 				continue
 			}
 			for _, sys := range inTurn(able(p, s), n) {
@@ -144,7 +144,8 @@ func Here(ctx context.Context, p plan.Plan, size scenario.Size, j Job) (scenario
 	if err != nil {
 		return scenario.Result{}, err
 	}
-	res, err := s.On(ctx, scenario.Env{Size: size, Seed: uint64(j.Round), Rate: j.Rate}, sys)
+	res, err := s.On(ctx, scenario.Env{Size: size, Seed: uint64(j.Round), Rate: j.Rate,
+		Sampled: j.Round > 1 && p.IsPeer(j.System)}, sys)
 	if err != nil {
 		return res, fmt.Errorf("%s on %s: %w", j.Scenario, j.System, err)
 	}

@@ -105,6 +105,44 @@ func TestVariantsAndForeignSystemsAreAskedWhatTheyAreFor(t *testing.T) {
 	}
 }
 
+func TestWhatIsAskedOnceIsAskedInTheFirstRound(t *testing.T) {
+	t.Parallel()
+	p := example()
+	p.Scenarios = []scenario.Scenario{{Name: "flow"}, {Name: "size", Once: true}}
+	size := scenario.Full()
+	asked := map[string][]int{}
+	run.Plan(context.Background(), p, size, func(_ context.Context, j run.Job) (scenario.Result, error) {
+		if j.System == "ours" {
+			asked[j.Scenario] = append(asked[j.Scenario], j.Round)
+		}
+		return scenario.Result{}, nil
+	}, func(run.Round) {})
+	if len(asked["flow"]) != size.Rounds || !slices.Equal(asked["size"], []int{1}) {
+		t.Errorf("asked in rounds %v", asked)
+	}
+}
+
+// TestOnlyPeersAreSampledAndOnlyLater: what ours published is checked to the end in every round.
+func TestOnlyPeersAreSampledAndOnlyLater(t *testing.T) {
+	t.Parallel()
+	p := example()
+	var sampled bool
+	p.Scenarios[0].Run = func(_ context.Context, env scenario.Env, _ system.System) (scenario.Result, error) {
+		sampled = env.Sampled
+		return scenario.Result{}, nil
+	}
+	for _, tt := range []struct {
+		system string
+		round  int
+		want   bool
+	}{{"ours", 1, false}, {"ours", 2, false}, {"limit", 2, false}, {"peer", 1, false}, {"peer", 2, true}} {
+		j := run.Job{Scenario: "flow", System: tt.system, Round: tt.round}
+		if _, err := run.Here(t.Context(), p, scenario.Tiny(), j); err != nil || sampled != tt.want {
+			t.Errorf("%s in round %d: sampled %v, %v; want %v", tt.system, tt.round, sampled, err, tt.want)
+		}
+	}
+}
+
 func TestAnOpenLoopIsLoadedWithHalfThePeak(t *testing.T) {
 	t.Parallel()
 	size := scenario.Full()
@@ -142,6 +180,38 @@ func TestAnInterruptEndsTheRun(t *testing.T) {
 	}, func(run.Round) {})
 	if n != 1 {
 		t.Errorf("%d measurements were taken after the interrupt", n-1)
+	}
+}
+
+// TestAPeerIsLeftWithWhatIsNotChecked: a later round of publishing ends while a peer still has messages, which must
+// neither hold up its end nor count as lost.
+func TestAPeerIsLeftWithWhatIsNotChecked(t *testing.T) {
+	t.Parallel()
+	for _, p := range plan.Brokers() {
+		if p.Broker == "kafka" || p.Broker == "gateway" {
+			continue // see TestEverySystem
+		}
+		for _, peer := range p.Peers {
+			t.Run(p.Broker+"/"+peer.Info().Name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				defer cancel()
+				size := scenario.Tiny()
+				size.Run = time.Millisecond // and as much time to drain
+				j := run.Job{Broker: p.Broker, Scenario: "publish-batch", System: peer.Info().Name, Round: 2}
+				if peer.Lacks(system.Batches) != "" {
+					j.Scenario = "publish-50"
+				}
+				if _, ok := peer.(scenario.Foreign); ok {
+					t.Skip("it checks everything in every round")
+				}
+				res, err := run.Here(ctx, p, size, j)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%d messages, %d of them unchecked", res.Verdict.Published, res.Verdict.Unchecked)
+			})
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func publishing(name, title string, size, callers int, style publishStyle, needs
 			if err := r.consume(ctx, system.ConsumeOptions{}, nil); err != nil {
 				return res, err
 			}
-			if err := r.drained(ctx); err != nil {
+			if err := r.checked(ctx, env); err != nil {
 				return res, err
 			}
 			return r.result(n, reading)

@@ -27,6 +27,7 @@ type rig struct {
 	consumer  system.Consumer
 
 	usageErr error // the first failed look at the servers
+	partly   bool  // checked ended before all had come back
 }
 
 // rigOptions shape a rig.
@@ -137,6 +138,21 @@ func (r *rig) drained(ctx context.Context) error {
 	return r.session.Settled(ctx)
 }
 
+// checked waits until all that was published is handled and acknowledged. Where that takes long and a part is enough,
+// it ends after as long as the system was published to: slow ones would drain for half a minute in every round.
+func (r *rig) checked(ctx context.Context, env Env) error {
+	if !env.Sampled {
+		return r.drained(ctx)
+	}
+	part, cancel := context.WithTimeout(ctx, env.Size.Run)
+	defer cancel()
+	if err := r.ledger.Wait(part, r.ledger.Total()); err != nil {
+		r.partly = true
+		return ctx.Err()
+	}
+	return r.session.Settled(ctx)
+}
+
 // start begins to measure.
 func (r *rig) start() *meter.Span {
 	return meter.Start(func() time.Duration { return r.usage().CPU })
@@ -154,6 +170,9 @@ func (r *rig) usage() system.Usage {
 // result is a rate with what belongs to it, and the verdict over the whole run.
 func (r *rig) result(n int, reading meter.Reading) (Result, error) {
 	res := Result{Messages: n, Reading: reading, Verdict: r.ledger.Verdict(), Values: map[string]float64{}}
+	if r.partly {
+		res.Verdict = res.Verdict.Partial()
+	}
 	if n > 0 {
 		res.Values[rate.Name] = float64(n) / reading.Elapsed.Seconds()
 		res.Values[allocs.Name] = float64(reading.Allocs) / float64(n)

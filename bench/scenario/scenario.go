@@ -21,6 +21,8 @@ type Scenario struct {
 	Needs []system.Feature
 	// OursOnly asks it of no peer, FullOnly leaves it out of a quick run.
 	OursOnly, FullOnly bool
+	// Once takes it in the first round only: what it measures comes out the same in each.
+	Once bool
 	// LoadFrom names an earlier scenario with a rate: half of what the same system reached there is Env.Rate.
 	LoadFrom string
 	Run      func(ctx context.Context, env Env, sys system.System) (Result, error)
@@ -75,6 +77,9 @@ type Env struct {
 	Seed uint64
 	// Rate is the load in messages per second, where a scenario has LoadFrom.
 	Rate float64
+	// Sampled lets a rig check a part of what it published, where that takes long: in an earlier round the same system
+	// was checked to the end. Never of ours.
+	Sampled bool
 }
 
 // Result is what one run of one scenario on one system found.

@@ -12,7 +12,7 @@ const storedKeys = 10_000
 // Stored measures what a waiting 1 KB message costs the servers or the disk beyond its body.
 func Stored(keyed bool) Scenario {
 	s := Scenario{
-		Name: "stored", Title: "memory of the server, or disk, for a waiting 1 KB message beyond its body",
+		Once: true, Name: "stored", Title: "memory of the server, or disk, for a waiting 1 KB message beyond its body",
 		Measures: []Measure{{Name: "beyond", Unit: "B/msg", Lower: true}},
 		Needs:    []system.Feature{system.Backlog, system.Consumes, system.Stores},
 	}
@@ -53,7 +53,7 @@ func Stored(keyed bool) Scenario {
 // sets up once is not counted.
 func Leftover() Scenario {
 	return Scenario{
-		Name: "leftover", Title: "what remains on the server after all messages went through",
+		Once: true, Name: "leftover", Title: "what remains on the server after all messages went through",
 		Measures: []Measure{{Name: "keys", Unit: "keys", Lower: true}, {Name: "bytes", Unit: "KB", Lower: true}},
 		Needs:    []system.Feature{system.Backlog, system.Consumes, system.Stores}, OursOnly: true,
 		Run: func(ctx context.Context, env Env, sys system.System) (res Result, err error) {

@@ -30,6 +30,15 @@ func ThroughGuarded(bodySize int) Scenario {
 	return s
 }
 
+// ThroughGuardedByAll is the same with all four guards: one that refuses what was done before, too.
+func ThroughGuardedByAll(bodySize int) Scenario {
+	s := throughWith(system.ConsumeOptions{Guarded: true, Deduplicated: true}, "through-guarded-4", fmt.Sprintf(
+		"batches of %d by 8 callers, behind all four guards", batchSize), bodySize, throughCallers, window, batches,
+		system.Batches)
+	s.OursOnly = true
+	return s
+}
+
 // ThroughAsync measures publish → handle → ack of messages published asynchronously by one caller.
 func ThroughAsync(bodySize int) Scenario {
 	return through("through-async", "async publishes by 1 caller", bodySize, 1, window, async, system.Async)

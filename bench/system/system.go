@@ -111,8 +111,9 @@ type ConsumeOptions struct {
 	RetryAfter time.Duration
 	// Batch is how many messages a handler is given in one call. Zero or one: one. Ours only.
 	Batch int
-	// Guarded puts guards that do not bind before the handler. Ours only.
-	Guarded bool
+	// Guarded puts guards that do not bind before the handler: a rate limit, a concurrency limit and a breaker.
+	// Deduplicated adds one that refuses what was done before. Ours only.
+	Guarded, Deduplicated bool
 }
 
 // Handler handles one body, which it does not keep. An error asks for another try.

@@ -11,12 +11,10 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/ferrymq/ferry/bench/meter"
-	"github.com/ferrymq/ferry/bench/periodic"
 	"github.com/ferrymq/ferry/bench/plan"
 	"github.com/ferrymq/ferry/bench/report"
 	"github.com/ferrymq/ferry/bench/run"
@@ -51,13 +49,15 @@ func parse(args []string, out io.Writer) (settings, error) {
 	var s settings
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(out)
-	f.StringVar(&s.broker, "broker", "all", "which broker to measure: one of -list, or all")
+	f.StringVar(&s.broker, "broker", "all", "which brokers to measure, one after the other: names of -list with commas, "+
+		"or all")
 	f.BoolVar(&s.quick, "quick", false, "3 minutes instead of 30, less exact")
 	f.StringVar(&s.only, "only", "", "only scenarios whose names contain one of these words, separated by commas; "+
 		"writes no results")
 	f.BoolVar(&s.list, "list", false, "list brokers, scenarios and systems")
-	f.BoolVar(&s.docs, "docs", false, "only write the page of documentation again, from the results there are")
-	f.StringVar(&s.results, "results", "results", "directory of the results")
+	f.BoolVar(&s.docs, "docs", false, "only judge the results there are by the targets as they are now, and write the "+
+		"page of documentation again")
+	f.StringVar(&s.results, "results", "results", "directory of the results; it is made")
 	f.StringVar(&s.page, "page", "../docs/benchmarks.md", "page of documentation to write")
 	f.StringVar(&s.profile, "profile", "", "directory for a CPU profile of each measurement")
 	f.StringVar(&s.sample, "sample", "", "internal: take one measurement and print it as JSON")
@@ -83,35 +83,57 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		list(say)
 		return nil
 	case s.docs:
-		return writePage(s, say)
-	}
-	plans := plan.Brokers()
-	if s.broker != "all" {
-		p, err := plan.Find(s.broker)
-		if err != nil {
+		if err := report.JudgeAll(s.results); err != nil {
 			return err
 		}
-		plans = []plan.Plan{p}
+		return writePage(s, say)
 	}
+	plans, err := choose(s.broker)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.results, 0o755); err != nil {
+		return err
+	}
+	commit := meter.Commit(ctx) // what this program was made from, whatever is committed while it runs
+	var failed error
 	for _, p := range plans {
-		if err := measure(ctx, s, p, say); err != nil {
-			return err
+		if err := measure(ctx, s, p, commit, say); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", p.Broker, err)) // the others are measured all the same
+		}
+		if ctx.Err() != nil {
+			return failed
 		}
 	}
 	if s.only != "" {
-		return nil
+		return failed
 	}
-	return writePage(s, say)
+	return errors.Join(failed, writePage(s, say))
+}
+
+// choose returns the plans of brokers that are named with commas between them, or all.
+func choose(brokers string) ([]plan.Plan, error) {
+	if brokers == "all" {
+		return plan.Brokers(), nil
+	}
+	var plans []plan.Plan
+	for _, name := range words(brokers) {
+		p, err := plan.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
 }
 
 // measure runs one plan, prints it and writes its results.
-func measure(ctx context.Context, s settings, p plan.Plan, say *log.Logger) error {
+func measure(ctx context.Context, s settings, p plan.Plan, commit string, say *log.Logger) (err error) {
 	size := scenario.Full()
 	if s.quick {
 		size = scenario.Quick()
 	}
-	p, err := p.Select(words(s.only))
-	if err != nil {
+	if p, err = p.Select(words(s.only)); err != nil {
 		return err
 	}
 	if p.Prepare != nil {
@@ -133,7 +155,7 @@ func measure(ctx context.Context, s settings, p plan.Plan, say *log.Logger) erro
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}
-	r := report.Report{Broker: p.Broker, Size: size.Name, Command: command(s, p), Commit: meter.Commit(ctx),
+	r := report.Report{Broker: p.Broker, Size: size.Name, Command: command(s, p), Commit: commit,
 		Date: began.UTC().Truncate(time.Second),
 		Took: time.Since(began).Round(time.Second).String(), Machine: meter.ThisMachine(), Systems: infos(p),
 		Rows: report.Rows(p, rounds), Skipped: skipped, Rounds: rounds}
@@ -190,18 +212,7 @@ func progress(say *log.Logger, r run.Round) {
 }
 
 func writePage(s settings, say *log.Logger) error {
-	reports, err := report.ReadAll(s.results)
-	if err != nil {
-		return err
-	}
-	ticks, err := periodic.Read(filepath.Join(s.results, periodic.File))
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(s.page), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(s.page, []byte(report.Docs(reports, ticks.Section())), 0o644); err != nil {
+	if err := report.WritePages(s.results, s.page); err != nil {
 		return err
 	}
 	say.Println("wrote", s.page)

@@ -16,12 +16,13 @@ func TestWrongFlagsSayWhatIsThere(t *testing.T) {
 		{[]string{"-broker", "rabbit"}, []string{`no broker "rabbit"`, "memory", "all"}},
 		{[]string{"-broker", "memory", "-only", "nonsense"}, []string{`no scenario matches "nonsense"`, "pickup",
 			"through-single-1KB"}},
+		{[]string{"-broker", "memory,rabbit", "-only", "idle"}, []string{`no broker "rabbit"`}},
 		{[]string{"memory"}, []string{`unexpected argument "memory"`, "-broker"}},
 		{[]string{"-fast"}, []string{"not defined: -fast"}},
 		{[]string{"-sample", "{"}, []string{"-sample is for this program itself"}},
 		{[]string{"-sample", `{"broker":"rabbit"}`}, []string{`no broker "rabbit"`}},
 	} {
-		err := bench(context.Background(), tt.args, &bytes.Buffer{})
+		err := bench(context.Background(), append([]string{"-results", t.TempDir()}, tt.args...), &bytes.Buffer{})
 		if err == nil {
 			t.Errorf("%v is accepted", tt.args)
 			continue

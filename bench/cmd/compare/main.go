@@ -18,6 +18,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+
+	"github.com/ferrymq/ferry/bench/meter"
+	"github.com/ferrymq/ferry/bench/report"
 )
 
 func main() {
@@ -37,6 +40,7 @@ type settings struct {
 	benchtime string
 	count     int
 	repo      string
+	out       string
 }
 
 func parse(args []string, out io.Writer) (settings, error) {
@@ -50,13 +54,15 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.StringVar(&s.benchtime, "benchtime", "300ms", "how long each runs, as go test -benchtime")
 	f.IntVar(&s.count, "count", 10, "how often each revision runs; benchstat wants 6 at least")
 	f.StringVar(&s.repo, "repo", "..", "directory of the repository")
+	f.StringVar(&s.out, "out", "", "write a file for the page of benchmarks, too: results/"+report.CompareDir+
+		"/PACKAGE.txt")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
 	switch {
 	case f.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q; there are only flags: -old, -new, -pkg, -bench, -benchtime, -count, "+
-			"-repo", f.Arg(0))
+			"-repo, -out", f.Arg(0))
 	case s.pkg == "":
 		return s, errors.New("-pkg is missing: name one package with benchmarks, ./driver/memory for example")
 	case s.count < 1:
@@ -95,8 +101,47 @@ func compare(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	stat := exec.CommandContext(ctx, "go", append([]string{"tool", "benchstat"}, files...)...)
-	stat.Stdout, stat.Stderr = out, out
-	return stat.Run()
+	var said strings.Builder
+	stat.Stdout, stat.Stderr = &said, out
+	err = stat.Run()
+	say.Print(said.String())
+	if err != nil || s.out == "" {
+		return err
+	}
+	return keep(ctx, s, said.String())
+}
+
+// keep writes the file of a comparison, with what it is of.
+func keep(ctx context.Context, s settings, said string) error {
+	m := meter.ThisMachine()
+	c := report.Comparison{Package: s.pkg, Bench: s.bench, Text: said,
+		Machine: fmt.Sprintf("%s, %d cores, Linux %s, %s", m.CPU, m.Cores, m.Kernel, m.Go),
+		Runs:    fmt.Sprintf("%d runs of %s of each in turn", s.count, s.benchtime)}
+	var err1, err2 error
+	c.Old, err1 = dated(ctx, s.repo, s.old)
+	c.New, err2 = dated(ctx, s.repo, s.new)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	hash := func(dated string) string { return strings.Fields(dated)[0] } // what HEAD is changes
+	c.Command = fmt.Sprintf("make bench-compare OLD=%s NEW=%s PKG=%s BENCH='%s' COUNT=%d", hash(c.Old), hash(c.New), s.pkg,
+		s.bench, s.count)
+	if err := os.MkdirAll(filepath.Dir(s.out), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(s.out, []byte(c.String()), 0o644)
+}
+
+// dated is the commit of a revision with its date.
+func dated(ctx context.Context, repo, revision string) (string, error) {
+	tree := ""
+	if revision == "." {
+		revision, tree = "HEAD", " and what is not committed"
+	}
+	cmd := exec.CommandContext(ctx, "git", "log", "-1", "--abbrev=8", "--format=%h (%cs)", revision, "--")
+	cmd.Dir = repo
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)) + tree, err
 }
 
 // side is one of the two revisions.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ferrymq/ferry/bench/report"
 )
 
 func TestWrongFlagsSayWhatIsThere(t *testing.T) {
@@ -63,10 +65,16 @@ func TestCompareTwoRevisions(t *testing.T) {
 	t.Parallel()
 	dir := repository(t)
 	var out bytes.Buffer
+	kept := filepath.Join(t.TempDir(), report.CompareDir, "here.txt")
 	err := compare(context.Background(), []string{"-repo", dir, "-pkg", ".", "-old", "HEAD", "-new", ".", "-count", "2",
-		"-benchtime", "10x"}, &out)
+		"-benchtime", "10x", "-out", kept}, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
+	}
+	all, err := report.Comparisons(filepath.Dir(kept))
+	if err != nil || len(all) != 1 || !strings.HasSuffix(all[0].Old, ")") ||
+		!strings.HasSuffix(all[0].New, "not committed") || !strings.Contains(all[0].Text, "Sum") {
+		t.Errorf("kept %+v, %v; want both revisions and what benchstat said", all, err)
 	}
 	for _, want := range []string{"Sum", "old", "new", "sec/op", "allocs/op"} {
 		if !strings.Contains(out.String(), want) {

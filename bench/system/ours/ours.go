@@ -144,7 +144,7 @@ func (s *session) Consume(ctx context.Context, o system.ConsumeOptions, h system
 		opts = append(opts, worker.Retry(ferry.Delays(o.RetryAfter)), worker.MaxAttempts(1<<30))
 	}
 	if o.Guarded {
-		layers, err := guards()
+		layers, err := guards(o.Deduplicated)
 		if err != nil {
 			return nil, err
 		}

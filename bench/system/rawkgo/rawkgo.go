@@ -20,6 +20,9 @@ const (
 	pollBatch  = 10_000
 )
 
+// metadataMinAge is for both clients: otherwise a partition whose leader is not known yet waits for 5 s.
+var metadataMinAge = kgo.MetadataMinAge(100 * time.Millisecond)
+
 // System is one topic with a group.
 type System struct{}
 
@@ -53,7 +56,7 @@ func (System) Open(ctx context.Context, _ system.Options) (system.Session, error
 		return nil, err
 	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(server.Addr), kgo.DefaultProduceTopic(server.Name),
-		kgo.ProducerBatchCompression(kgo.NoCompression()))
+		kgo.ProducerBatchCompression(kgo.NoCompression()), metadataMinAge)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +88,44 @@ func (s *session) create(ctx context.Context) error {
 	if code := resp.Topics[0].ErrorCode; code != 0 {
 		return fmt.Errorf("creating a topic: error %d", code)
 	}
-	return nil
+	return s.led(ctx)
+}
+
+// led waits until every partition has a leader that answers. A consumer that comes earlier fetches from those that do,
+// and the others wait until that fetch is over, which for want of messages is after 5 s.
+func (s *session) led(ctx context.Context) error {
+	topic := kmsg.NewListOffsetsRequestTopic()
+	topic.Topic = s.server.Name
+	for p := range int32(partitions) {
+		one := kmsg.NewListOffsetsRequestTopicPartition()
+		one.Partition, one.Timestamp = p, -2 // the first
+		topic.Partitions = append(topic.Partitions, one)
+	}
+	for {
+		req := kmsg.NewPtrListOffsetsRequest()
+		req.ReplicaID, req.Topics = -1, append(req.Topics, topic)
+		resp, err := req.RequestWith(ctx, s.client)
+		if err == nil && allLed(resp) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not every partition has a leader: %w", errors.Join(err, ctx.Err()))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func allLed(resp *kmsg.ListOffsetsResponse) bool {
+	n := 0
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode == 0 {
+				n++
+			}
+		}
+	}
+	return n == partitions
 }
 
 func (s *session) Publisher() system.Publisher { return &publisher{client: s.client} }
@@ -94,7 +134,7 @@ func (s *session) Usage() (system.Usage, error) { return s.server.Usage() }
 
 func (s *session) Close() error {
 	s.client.Close()
-	return nil
+	return s.server.Remove()
 }
 
 // Settled waits until what was polled is committed.
@@ -112,7 +152,7 @@ func (s *session) Consume(ctx context.Context, o system.ConsumeOptions, h system
 	client, err := kgo.NewClient(kgo.SeedBrokers(s.server.Addr), kgo.ConsumeTopics(s.server.Name),
 		kgo.ConsumerGroup(s.server.Name),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(),
-		kgo.MetadataMinAge(100*time.Millisecond)) // otherwise partitions whose leader it does not know yet wait for 5 s
+		metadataMinAge)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (s *session) Publisher() system.Publisher {
 
 func (s *session) Usage() (system.Usage, error) { return s.server.Usage() }
 
-func (s *session) Close() error { return s.publisher.Close() }
+func (s *session) Close() error { return errors.Join(s.publisher.Close(), s.server.Remove()) }
 
 // Settled has nothing to ask: offsets are marked, and committed every second.
 func (s *session) Settled(context.Context) error { return nil }
