@@ -57,10 +57,10 @@ var Layers = []Layer{
 		Why:      "the connection to the brokers knows nothing of topics and groups",
 	},
 	{
-		Packages: []string{"driver/kafka/internal/compacted", "driver/kafka/internal/retrylog"},
+		Packages: []string{"driver/kafka/internal/compacted"},
 		May: []string{"driver", "internal/...", "driver/kafka/internal/record", "driver/kafka/internal/offsets",
 			"driver/kafka/internal/cluster"},
-		Why: "tables and keys of logs know the connection, and not who uses them",
+		Why: "tables know the connection, and not who uses them",
 	},
 	{
 		Packages: []string{"driver/kafka/internal/registry", "driver/kafka/internal/delay",

@@ -15,14 +15,18 @@ var Counted = []string{
 
 // MostLines is what Counted may have. It goes down with the code, never up: what is new there replaces something.
 //
-// At 08c02f7, before the pairs of drivers began to share their code, there were 36,872, wrapped at 120 columns as they
-// are now (36,370 in lines of any width). The aim is a tenth less, 33,185.
+// Package clauses and imports do not count: fewer files are not less code, and would cost the names of their roles.
+// Without them there were 34,821 at 08c02f7, before the pairs of drivers began to share their code, wrapped at 120
+// columns as they are now. The aim was a tenth less, 31,339.
 //
-// Once it went up, by 150: driver/redisstream notes claims of plain messages as a whole, which takes the server 4.4 us
-// for a drained message instead of 5.4, and nothing that was there could go for it.
-const MostLines = 35_510
+// Three times code came for which nothing could go: driver/redisstream notes claims of plain messages as a whole (150
+// lines), which takes the server 4.4 us for a drained message instead of 5.4; both drivers on Redis work with a hundred
+// groups of a topic in one program (110); and promises that programs from outside had found broken are kept (106, of
+// which nearly all of the last 49 are for a reset on Kafka that leaves dead letters dead).
+const MostLines = 31_138
 
-// countLines counts the lines of Go and Lua of each folder that are neither empty nor comments, without tests.
+// countLines counts the lines of Go and Lua of each folder that are neither empty nor comments, package clauses or
+// imports, without tests.
 func countLines(sources []Source, folders []string) map[string]int {
 	lines := map[string]int{}
 	for _, s := range sources {
@@ -51,8 +55,16 @@ func commentOf(path string) (begin string, code bool) {
 }
 
 func codeLines(text, comment string) (n int) {
+	importing := false
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, comment) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || strings.HasPrefix(line, comment):
+		case importing:
+			importing = line != ")"
+		case strings.HasPrefix(line, "package ") || strings.HasPrefix(line, "import "):
+			importing = line == "import ("
+		default:
 			n++
 		}
 	}

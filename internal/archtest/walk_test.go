@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -37,8 +38,12 @@ func TestPublishFilesCanFail(t *testing.T) {
 	if broken := checkPublishFiles(append(stations, received, station{"Memory", "later.go", "f"})); len(broken) != 0 {
 		t.Errorf("%q", broken)
 	}
-	if broken := checkPublishFiles(append(stations, station{"Memory", "more.go", "f"}, received)); len(broken) != 1 {
+	more := slices.Concat(stations, []station{{"Memory", "more.go", "f"}})
+	if broken := checkPublishFiles(append(more, received)); len(broken) != 1 {
 		t.Errorf("%q, want one complaint", broken)
+	}
+	if broken := checkPublishFiles(more); len(broken) != 0 {
+		t.Errorf("%q: a table in which nothing is received is no walk", broken)
 	}
 }
 
@@ -48,13 +53,14 @@ func TestWalkCanFail(t *testing.T) {
 	document := "# A\n| | file | function | what |\n|---|---|---|---|\n## Memory\n" +
 		row("a.go", "Publish") + row("a.go", "Broker.Publish") +
 		row("a.go", "List.Add") + row("a.go", "gone") + row("b.go", "Publish") + "## Redis\n" +
-		strings.Repeat(row("a.go", "Publish"), maxStations+1)
+		strings.Repeat(row("a.go", "List.Receive"), maxStations+1)
 	stations := parseWalks(document)
 	if len(stations) != 5+maxStations+1 || stations[0].walk != "Memory" || stations[6].walk != "Redis" {
 		t.Fatalf("%+v", stations)
 	}
 	sources := []Source{parse("a.go",
-		[]byte("package a\nfunc Publish() {}\nfunc (b *Broker) Publish() {}\nfunc (l *List[T]) Add() {}\n"))}
+		[]byte("package a\nfunc Publish() {}\nfunc (b *Broker) Publish() {}\nfunc (l *List[T]) Add() {}\n"+
+			"func (l *List[T]) Receive() {}\n"))}
 	broken := checkWalks(stations, sources)
 	want := []string{"a.go has no function gone", "b.go has no function Publish", "Redis has more than"}
 	if len(broken) != len(want) {
