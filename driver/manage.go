@@ -91,7 +91,8 @@ type Move struct {
 	// Edit replaces body, content type, headers, key, priority and retry overrides. Nil keeps them. The ID stays.
 	Edit *Message
 	// To is another group of the topic that gets a dead letter of Group instead: there it is received, here it is
-	// cancelled. ErrConflict for what is not dead, and when that group has not settled the message. Empty: Group itself.
+	// cancelled. ErrConflict for what is not dead, and when that group has not settled the message, or has deleted it and
+	// not come past it yet. Empty: Group itself.
 	To string
 }
 

@@ -214,6 +214,7 @@ func Cases() []Case {
 		{"dead/only that death", onlyThatDeath},
 		{"dead/replay and delete race", replayAndDeleteRace},
 		{"dead/replay to another group", replayToAnotherGroup},
+		{"dead/to where it was deleted", replayToWhereItWasDeleted},
 		{"dead/replay edited", replayEdited},
 		{"dead/replay belongs to one group", replayBelongsToOneGroup},
 		{"dead/deleted", deadLetterDeleted},

@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/ferrymq/ferry/driver"
@@ -103,5 +104,40 @@ func replayToAnotherGroup(t *T) {
 	t.move(driver.Move{Target: driver.Target{Topic: topic, Group: "billing", ID: d.ID}, To: "mail",
 		Edit: &driver.Message{Topic: topic, Key: "j", Body: []byte("mended")}, After: quiet})
 	c.ack(c.expect("mended")...)
+	t.balanced()
+}
+
+// replayToWhereItWasDeleted: a letter goes to a group in which the message was deleted before its turn, under another
+// key. Where a trace of it is still in the way, that is a conflict until the group has come past it.
+func replayToWhereItWasDeleted(t *T) {
+	for _, g := range []string{"audit", "billing"} {
+		t.group(g)
+	}
+	a, b := t.subscribe(driver.SubscribeOptions{Group: "audit"}), t.subscribe(driver.SubscribeOptions{Group: "billing"})
+	t.putKeyed("k", "1", "2", "3")
+	b.ack(b.expect("1")...)
+	d := b.expect("2")[0]
+	b.bury(d)
+	b.ack(b.expect("3")...)
+	t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, Group: "audit", ID: d.ID}})[0], "Delete for one group")
+	to := driver.Move{Target: driver.Target{Topic: topic, Group: "billing", ID: d.ID}, To: "audit",
+		Edit: &driver.Message{Topic: topic, Key: "j", Body: []byte("2 again")}}
+	if err := t.Move(t.ctx(), []driver.Move{to})[0]; err != nil {
+		t.wantErr(err, driver.ErrConflict, "Move to where it was deleted a moment ago")
+		a.ack(a.expect("1")...)
+		last := a.expect("3")
+		t.move(to)
+		a.ack(append(a.expect("2 again"), last...)...)
+	} else {
+		ds := a.take(2)
+		got := bodies(ds)
+		slices.Sort(got)
+		t.equal(got, []string{"1", "2 again"}, "what may be handled at once")
+		a.idle()
+		a.ack(ds...)
+		a.ack(a.expect("3")...)
+	}
+	a.idle()
+	t.countsOf("audit", 0, 0, 0, 0)
 	t.balanced()
 }

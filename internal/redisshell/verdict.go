@@ -16,8 +16,8 @@ var verdicts = map[string]struct {
 }{
 	"pending": {driver.ErrNotFound, "belongs to the topic, not to a group", "leave the group out"},
 	"group":   {driver.ErrInvalid, "belongs to groups, and none is named", "name the group"},
-	"settled": {driver.ErrConflict, "is not dead in this group, or not settled in the other one",
-		"only dead letters go to another group, and only where that group has settled the message"},
+	"settled": {driver.ErrConflict, "is not dead in this group, or the other one is not done with it",
+		"only dead letters go to another group, and only where it has settled the message, or come past where it deleted it"},
 	"flying": {driver.ErrConflict, "is in flight", "try again when its consumer has settled it"},
 	"conflict": {driver.ErrConflict, "is in flight or ready",
 		"only dead letters, waiting, delayed, held and invalid messages can be moved"},

@@ -5,7 +5,7 @@
 --   content, or "", 8 its lane, 9 its key, 10 which death of it is meant, or "0", 11 another group that gets it, or "".
 -- Returns {"ok"}, {"missing"}, {"invalid"} (it cannot be decoded), {"nogroup"} (it would be due, and there is no group), {"pending"} (it belongs
 --   to the topic), {"group"} (it belongs to groups), {"outlived"} (that death is over), {"other"} (that group does not exist), {"settled"} (it
---   cannot go to the other group) or {"conflict"}.
+--   cannot go to the other group yet) or {"conflict"}.
 local seq, wait_ms, edit = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 if call('ZSCORE', INVALID, seq) then return {'invalid'} end
 if call('HEXISTS', BODIES, seq) == 0 then return {'missing'} end
@@ -51,7 +51,8 @@ if not item then return {'missing'} end
 if ARGV[11] ~= '' then
   local other = offset(ARGV[11])
   if not other then return {'other'} end
-  if place ~= 'D' or where(other, seq) ~= '' then return {'settled'} end
+  -- a mark that it was deleted there would take the new one instead of the old
+  if place ~= 'D' or where(other, seq) ~= '' or call('SISMEMBER', KEYS[other + GONE], seq) == 1 then return {'settled'} end
   if edit == '' then edit = call('HGET', KEYS[o + EDITED], seq) or '' end
   unbury(o, seq)
   forget(o, seq)
