@@ -59,7 +59,7 @@ type operationPath struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
-// operation returns one that whoever asks has a scope for.
+// operationFor returns one that whoever asks has a scope for.
 func (a *API) operationFor(ctx context.Context, id string, scope auth.Scope) (operation.Operation, error) {
 	op, err := a.operations.Get(ctx, id)
 	if err != nil {

@@ -82,7 +82,7 @@ func boundInABatch(t *T) {
 	s.idle()
 }
 
-// boundLetsRelief: what is in the queue already can always be retried, released, emitted from and replayed.
+// boundLetsReliefPass: what is in the queue already can always be retried, released, emitted from and replayed.
 func boundLetsReliefPass(t *T) {
 	s := t.bounded(driver.TopicConfig{MaxMessages: 2})
 	t.put("a", "b")

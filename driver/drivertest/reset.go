@@ -340,7 +340,7 @@ func groupNeedsKeep(t *T) {
 	}
 }
 
-// keptIsBounded: what is kept is done for everybody, and gone after Keep.
+// keptIsShownAndEnds: what is kept is done for everybody, and gone after Keep.
 func keptIsShownAndEnds(t *T) {
 	if t.Caps.History == driver.HistoryNone {
 		t.Skip("no history")

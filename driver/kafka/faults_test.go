@@ -106,7 +106,7 @@ func refusedCommit(req *kmsg.OffsetCommitRequest, failure *kerr.Error) kmsg.Resp
 	return resp
 }
 
-// refusedProduce answers a produce request of topics with a part in their names, until it is stopped.
+// refuseProduce answers a produce request of topics with a part in their names, until it is stopped.
 func refuseProduce(c *kfake.Cluster, part string, failure *kerr.Error, times int32) *atomic.Int32 {
 	var failed atomic.Int32
 	c.ControlKey(int16(kmsg.Produce), func(kreq kmsg.Request) (kmsg.Response, error, bool) {

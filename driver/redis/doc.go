@@ -12,5 +12,5 @@
 //	publish.go      Publish
 //	subscription.go Subscribe and Close, receive.go, settle.go, extend.go
 //	wake.go         wake-ups by pub/sub, scheduler.go: what is due, members.go: who is alive
-//	inspect.go, browse.go, manage.go, move.go, purge.go, audit.go, diagnose.go
+//	inspect.go, browse.go, manage.go, move.go, purge.go, audit.go
 package redis

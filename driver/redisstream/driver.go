@@ -11,7 +11,7 @@ import (
 	"github.com/ferrymq/ferry/internal/redisshell"
 )
 
-// idWindow is how long a producer's own id is remembered; lua/publish.lua has it too.
+// idWindow is how long a producer's own id is remembered; lua/store.lua has it too.
 const idWindow = 60 * time.Second
 
 // Driver is a connection to one Redis server, Sentinel set or Cluster.

@@ -198,8 +198,8 @@ func (t *Table) lockAll(ctx context.Context, xs []*Contender) {
 }
 
 // replaceAll stores what is made of rows and what ends them, and waits until the ends are in the table. It ends before
-// the locks do, even if brokers must end it: a transaction that is not ended after transactFor is aborted within as
-// long again.
+// the locks do, even if brokers must end it: a transaction that is not ended after cluster.TransactFor is aborted
+// within as long again.
 func (t *Table) replaceAll(ctx context.Context, by time.Time, xs []*Contender) {
 	var moving, ending []*Contender
 	for _, x := range xs {

@@ -12,7 +12,7 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 )
 
-// checkLog is checkLogs for a partition that is loaded.
+// checkLog is CheckLogs of cluster for a partition that is loaded.
 func (p *partition) checkLog(ctx context.Context) error {
 	cuts, err := p.m.d.cluster.CheckLogs(ctx, p.m.mainName, map[int32]*offsets.Set{p.id: p.done})
 	if at, ok := cuts[p.id]; ok {

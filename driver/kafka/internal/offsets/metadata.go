@@ -16,14 +16,14 @@ const (
 	ReturnedPart = 'G' // offsets that were delivered and given back
 	// offsets that were delivered by an owner before this one, and not since: a rebalance came between
 	MovedPart         = 'B'
-	leasedRetryPart   = 'h' // as heldPart, by offset of the retry log
-	returnedRetryPart = 'g' // as returnedPart, by offset of the retry log
-	movedRetryPart    = 'b' // as movedPart, by offset of the retry log
+	leasedRetryPart   = 'h' // as LeasedPart, by offset of the retry log
+	returnedRetryPart = 'g' // as ReturnedPart, by offset of the retry log
+	movedRetryPart    = 'b' // as MovedPart, by offset of the retry log
 
 	TagPart = 'T' // names the transaction that committed it
 
-	// ListRoom is how many characters the done-set leaves to the lists; they get all that it does not need. What is held
-	// and does not fit in is delivered again uncounted, what was given back goes to the retry log; see storeUnnamed.
+	// ListRoom is how many characters the done-set leaves to the lists; they get all that it does not need. What is
+	// leased and does not fit in is delivered again uncounted, what was given back goes to the retry log.
 	ListRoom = 600
 )
 
@@ -48,7 +48,7 @@ func (s *Set) ReadMetadata(text string) {
 			return
 		}
 		switch kind := text[0]; kind {
-		case tallyPart, TagPart: // see readTally, findOut
+		case tallyPart, TagPart: // see ReadTally, and findOut of consumer
 		case cleanPart:
 			s.Clean = true
 		case ReplayPart:

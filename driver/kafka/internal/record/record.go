@@ -71,7 +71,7 @@ type State struct {
 	Spared   bool          `json:"spared,omitempty"` // its TTL was lifted
 	Ref      driver.Ref    `json:"ref"`
 	History  []byte        `json:"history,omitempty"`
-	Until    int64         `json:"until,omitempty"` // in milliseconds: stored later it is void; see isLate
+	Until    int64         `json:"until,omitempty"` // in milliseconds: stored later it is void; see IsLate
 }
 
 // Header is the state as a header of a record.
@@ -138,7 +138,7 @@ func FromRecord(topic string, r *kgo.Record) (*driver.Message, error) {
 	return m, err
 }
 
-// ReadRecord is fromRecord into an empty message. Its body is that of the record.
+// ReadRecord is FromRecord into an empty message. Its body is that of the record.
 func ReadRecord(m *driver.Message, topic string, r *kgo.Record) error {
 	m.Key, m.Body = string(r.Key), r.Value[:len(r.Value):len(r.Value)]
 	var few [8]envelope.Pair
