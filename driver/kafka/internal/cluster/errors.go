@@ -13,7 +13,7 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-// ErrLost is for a delivery that is no longer held.
+// ErrLost is for a delivery that is no longer leased.
 func ErrLost(why string) error {
 	return driver.NewError(driver.ErrLeaseLost, why, "drop the result: the message is or was with another delivery", nil)
 }

@@ -63,19 +63,19 @@ func (c *rowLocks) note(r *kgo.Record, row func(key string) int64) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	held, is := c.locked[key]
+	first, is := c.locked[key]
 	if r.Value == nil {
 		by := record.HeaderOf(r, byHeader)
 		if x := c.mine[by]; x != nil {
-			x.kept, x.late = is && held.by == by, r.Timestamp.After(x.until)
+			x.kept, x.late = is && first.by == by, r.Timestamp.After(x.until)
 		}
-		if is && held.by == by {
+		if is && first.by == by {
 			delete(c.locked, key)
 		}
 		return true
 	}
 	var wanted lockRecord
-	if json.Unmarshal(r.Value, &wanted) != nil || is && r.Timestamp.Sub(held.at) < c.lasts || row(key) != wanted.Row {
+	if json.Unmarshal(r.Value, &wanted) != nil || is && r.Timestamp.Sub(first.at) < c.lasts || row(key) != wanted.Row {
 		return true
 	}
 	if len(c.locked) >= maxLocks {

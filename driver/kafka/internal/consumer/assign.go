@@ -88,11 +88,11 @@ func (m *member) revoke(ctx context.Context, cl *kgo.Client, lost map[string][]i
 	ctx, cancel := context.WithTimeout(ctx, cluster.DrainFor)
 	defer cancel()
 	m.mu.Lock()
-	going := m.stopHanding(ids)
-	held := holders(going)
+	going := m.stopOffering(ids)
+	leased := holders(going)
 	m.mu.Unlock()
 	var calls sync.WaitGroup
-	for s, ds := range held {
+	for s, ds := range leased {
 		if s.o.Revoking != nil {
 			calls.Go(func() { s.o.Revoking(ctx, ds) })
 		}
@@ -109,7 +109,7 @@ func (m *member) revoke(ctx context.Context, cl *kgo.Client, lost map[string][]i
 func (m *member) lose(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
 	ids := lost[m.mainName]
 	m.mu.Lock()
-	m.stopHanding(ids)
+	m.stopOffering(ids)
 	m.mu.Unlock()
 	if errors.Is(m.askVouched(ctx), kerr.UnknownMemberID) {
 		m.Disown()
@@ -127,15 +127,15 @@ func (m *member) lose(ctx context.Context, cl *kgo.Client, lost map[string][]int
 // holders are those who hold deliveries of partitions. A claim that is not completed has none, and is not going to be
 // delivered.
 func holders(ps []*partition) map[*subscription][]*driver.Delivery {
-	held := map[*subscription][]*driver.Delivery{}
+	leased := map[*subscription][]*driver.Delivery{}
 	for _, p := range ps {
 		for it := range p.items.all() {
 			if c := it.claimed; c != nil && c.delivered {
-				held[c.sub] = append(held[c.sub], &c.delivery)
+				leased[c.sub] = append(leased[c.sub], &c.delivery)
 			}
 		}
 	}
-	return held
+	return leased
 }
 
 // those are the partitions of which something holds.
@@ -150,8 +150,8 @@ func (m *member) those(holds func(*partition) bool) (ps []*partition) {
 	return ps
 }
 
-// stopHanding takes what is not held out of the queue, for good.
-func (m *member) stopHanding(ids []int32) (going []*partition) {
+// stopOffering takes what is not leased out of the queue, for good.
+func (m *member) stopOffering(ids []int32) (going []*partition) {
 	for _, id := range ids {
 		p := m.parts[id]
 		if p == nil {
@@ -169,7 +169,7 @@ func (m *member) stopHanding(ids []int32) (going []*partition) {
 	return going
 }
 
-// drain waits until nothing of the partitions is held, or ctx ends.
+// drain waits until nothing of the partitions is leased, or ctx ends.
 func (m *member) drain(ctx context.Context, ps []*partition) {
 	_ = m.until(ctx, func() bool {
 		return !slices.ContainsFunc(ps, func(p *partition) bool { return p.leased > 0 })
@@ -179,7 +179,7 @@ func (m *member) drain(ctx context.Context, ps []*partition) {
 // drop forgets partitions without committing: leases on them are lost.
 func (m *member) drop(ids []int32) {
 	m.mu.Lock()
-	dropped := m.stopHanding(ids)
+	dropped := m.stopOffering(ids)
 	for _, p := range dropped {
 		p.lost = true
 		for it := range p.items.all() {

@@ -104,7 +104,7 @@ func stayingOf(b *kgo.ConsumerBalancer) (staying []kmsg.JoinGroupResponseMember)
 }
 
 // keepers tells which members keep which partitions: those who drain what they say, or all that they own. Who was away
-// for a generation may claim what is with another member by now; the latest one counts.
+// for a generation may name what is with another member by now; the latest one counts.
 func keepers(b *kgo.ConsumerBalancer, topics map[string]int32, all bool) map[compacted.TopicPartition]string {
 	keeper, latest := map[compacted.TopicPartition]string{}, map[compacted.TopicPartition]int32{}
 	b.EachMember(func(m *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
@@ -112,7 +112,7 @@ func keepers(b *kgo.ConsumerBalancer, topics map[string]int32, all bool) map[com
 		for _, o := range meta.OwnedPartitions {
 			for _, id := range o.Partitions {
 				at := compacted.TopicPartition{Topic: o.Topic, Partition: id}
-				if generation, claimed := latest[at]; id >= topics[o.Topic] || claimed && generation >= meta.Generation {
+				if generation, named := latest[at]; id >= topics[o.Topic] || named && generation >= meta.Generation {
 					continue
 				}
 				latest[at] = meta.Generation
@@ -155,7 +155,7 @@ func (m *member) keeps() (kept []int32, draining bool) {
 }
 
 // PassOn joins the group again when this process begins to drain, or receives again because somebody subscribes, and
-// when nothing is held any more of a partition that the group was told we keep.
+// when nothing is leased any more of a partition that the group was told we keep.
 func (m *member) PassOn() {
 	m.mu.Lock()
 	draining := m.draining || len(m.subs) > 0 // without any it leaves the group

@@ -17,7 +17,7 @@ func (s *subscription) Begin(ctx context.Context, ds []*driver.Delivery) []error
 	var cs []*claim
 	var begun []saving
 	if err := m.until(ctx, func() bool {
-		cs = s.held(ds, errs, time.Now())
+		cs = s.claimsOf(ds, errs, time.Now())
 		if slices.ContainsFunc(cs, func(c *claim) bool { return c != nil && c.it.saving }) {
 			return false // it could come there later
 		}

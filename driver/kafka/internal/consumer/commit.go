@@ -33,7 +33,7 @@ func (m *member) CommitDirty(ctx context.Context) error {
 	return err
 }
 
-// commitLast commits before partitions go, and refuses settlements from now on: what is still held is committed as
+// commitLast commits before partitions go, and refuses settlements from now on: what is still leased is committed as
 // such, and the next owner delivers it. A coordinator in the middle of a rebalance refuses for a moment. What cannot be
 // committed is delivered again.
 func (m *member) commitLast(ctx context.Context, cl *kgo.Client, ps []*partition) {
@@ -105,7 +105,7 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 		}
 	}()
 	var sent []*partition
-	var named []bool // whether it says of each that something is held
+	var named []bool // whether it says of each that something is leased
 	m.mu.Lock()
 	req, t := m.CommitAs(m.d.cluster.GroupID(m.topic.Name, m.group), m.mainName)
 	for _, p := range ps {

@@ -7,7 +7,7 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 )
 
-// The end of a message in the retry log is a tombstone. But as long as its place in the main topic is not committed, a
+// The end of a message in the retry log is a tombstone. But as long as its offset in the main topic is not committed, a
 // crash would bring it back from there as a new one, without its counts. Until then it ends with a record that says it
 // is done; a tombstone follows when the commit has passed it.
 

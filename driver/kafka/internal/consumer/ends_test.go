@@ -45,7 +45,7 @@ func TestSavedWhileItsPartitionGoes(t *testing.T) {
 	t.Parallel()
 	m, it := ownedItem(t)
 	m.mu.Lock()
-	m.stopHanding([]int32{0})
+	m.stopOffering([]int32{0})
 	m.mu.Unlock()
 	m.saver.stored(saving{it: it, r: &kgo.Record{Key: []byte("m/3"), Offset: 7}}, nil)
 	if len(m.ends) > 0 {

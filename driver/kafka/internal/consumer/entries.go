@@ -101,7 +101,7 @@ func (it *Item) entry(group string) driver.Entry {
 	return e
 }
 
-// Unread reports whether a place in the main topic lies beyond what was read of its partition.
+// Unread reports whether an offset in the main topic lies beyond what was read of its partition.
 func (vs *views) Unread(ref driver.Ref) bool {
 	at := int64(ref.Pos) - 1
 	for p := range vs.parts() {

@@ -25,7 +25,7 @@ func (p *partition) compose(tag string, done *offsets.Set, ending map[*Item]bool
 }
 
 // metadataWith is metadata with a tag, for when some items are settled. It reports whether all their offsets fit in;
-// what is held is left out for them.
+// what is leased is left out for them.
 func (p *partition) metadataWith(tag string, done *offsets.Set, ending map[*Item]bool, settled []int64) (string, bool) {
 	text, _ := p.compose(tag, done, ending, offsets.ListRoom)
 	if !done.Told(text, settled) {
@@ -55,8 +55,8 @@ func (p *partition) preface(tag string) string {
 	return text
 }
 
-// deliveries lists what is held or was given back, but for items that are about to be settled, in so many characters.
-// What is held comes first; it also returns what was given back and is not in the list.
+// deliveries lists what is leased or was given back, but for items that are about to be settled, in so many characters.
+// What is leased comes first; it also returns what was given back and is not in the list.
 func (p *partition) deliveries(ending map[*Item]bool, limit int) (text string, unnamed []*Item) {
 	lists, returned := map[byte][]int64{}, map[offsets.Location]*Item{}
 	list := func(at offsets.Location, kind byte) {

@@ -28,7 +28,7 @@ type partition struct {
 	retryLog *compacted.Table
 	epoch    int64 // of ours; while the retry log is read, the highest there
 	going    bool  // it goes to another member: nothing more of it is handed out
-	over     bool  // the time to settle is over: what is held is lost, and what is committed now is the last word
+	over     bool  // the time to settle is over: what is leased is lost, and what is committed now is the last word
 	lost     bool  // no longer ours
 	// succeeded says that another consumer owns it, and that we have not been told yet.
 	succeeded   bool

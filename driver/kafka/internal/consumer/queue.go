@@ -198,7 +198,7 @@ func (q *queue) claim(s *subscription, it *Item, now time.Time) *claim {
 	c := &claim{it: it, p: it.p, sub: s, number: q.claims, until: now.Add(s.o.Lease)}
 	it.claimed = c
 	it.p.leased++
-	it.p.dirty = true // who is held is committed too
+	it.p.dirty = true // what is leased is committed too
 	it.p.deliver(it)
 	return c
 }
@@ -213,8 +213,8 @@ func (q *queue) end(c *claim) {
 	q.wakeAll() // its subscription may claim again
 }
 
-// returnBehind gives back the held items of a key that come after it, uncounted. They are handled one after the other,
-// so that nobody has seen them: their cause stays, unless the lease of the first was lost.
+// returnBehind gives back the leased items of a key that come after it, uncounted. They are handled one after the
+// other, so that nobody has seen them: their cause stays, unless the lease of the first was lost.
 func (q *queue) returnBehind(it *Item, lost bool) {
 	for x := range it.Followers() {
 		if x.claimed == nil || x.claimed.settling != nil {

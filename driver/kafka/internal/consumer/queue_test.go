@@ -62,7 +62,7 @@ func TestGoingKeepsItsWait(t *testing.T) {
 	m.mu.Lock()
 	it.due = time.Now().Add(time.Minute)
 	m.wait(it)
-	m.stopHanding([]int32{0})
+	m.stopOffering([]int32{0})
 	if it.EntryState() != driver.StateWaiting || it.p.current().Waiting != 1 {
 		t.Errorf("it is %s, and %d wait", it.EntryState(), it.p.current().Waiting)
 	}

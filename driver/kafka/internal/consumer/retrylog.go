@@ -206,7 +206,7 @@ func (p *partition) restore(key string, r *kgo.Record) *Item {
 	return it
 }
 
-// saved notes that an item is in the retry log now, so that its place in the main topic is done.
+// saved notes that an item is in the retry log now, so that its offset in the main topic is done.
 func (p *partition) saved(it *Item, r *kgo.Record) {
 	it.logKey, it.logOffset, it.unsaved = string(r.Key), r.Offset, false
 	if s, ok := record.StateOf(r); ok {

@@ -182,8 +182,8 @@ func (w *settling) overtaken() error {
 		"an earlier message of its key could not be settled", "the message is delivered again if it came too late", nil)
 }
 
-// reserve keeps the claim of a settlement, so that the lease cannot end meanwhile. In strict order the held
-// messages behind one that returns lose their tokens now: a later settlement of the same call is refused.
+// reserve keeps the claim of a settlement, so that the lease cannot end meanwhile. In strict order the leased
+// items behind one that returns lose their tokens now: a later settlement of the same call is refused.
 func (s *subscription) reserve(w *settling, now time.Time) {
 	o, it, m := w.o, w.c.it, s.m
 	w.c.settling, w.c.failed = w, false

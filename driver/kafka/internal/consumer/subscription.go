@@ -24,7 +24,7 @@ type subscription struct {
 	armed  bool     // an alarm is set for the first of its leases
 	silent []*claim // lost after they had begun; see lease.go
 	closed bool
-	// drained says that nothing is received any more; what is held stays.
+	// drained says that nothing is received any more; what is leased stays.
 	drained bool
 }
 
@@ -132,7 +132,7 @@ func (s *subscription) needsMore(claims []*claim) bool {
 // be the one that did it. What was lost before counts by what Begin has stored.
 func (it *Item) isCareful() bool { return it.careful && !it.once || !it.p.begun }
 
-// complete reads the bodies of claims that were spilled, and commits who is held first where that is needed. Claims
+// complete reads the bodies of claims that were spilled, and where that is needed first commits what is leased. Claims
 // that cannot be completed are given back.
 func (s *subscription) complete(ctx context.Context, claims []*claim) ([]*driver.Delivery, error) {
 	m, ctx := s.m, context.WithoutCancel(ctx) // a claim in progress is not ended by it
@@ -205,7 +205,7 @@ func (s *subscription) deliver(c *claim, claimed time.Time) *driver.Delivery {
 	return &c.delivery
 }
 
-// living returns the claim of a delivery that is still held.
+// living returns the claim of a delivery that is still leased.
 func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error) {
 	c, ok := d.Token.(*claim)
 	switch {
@@ -223,8 +223,8 @@ func (s *subscription) living(d *driver.Delivery, now time.Time) (*claim, error)
 	return c, nil
 }
 
-// held are the claims of deliveries that are held; nil of the others, and why.
-func (s *subscription) held(ds []*driver.Delivery, errs []error, now time.Time) []*claim {
+// claimsOf are the claims of deliveries that are leased; nil of the others, and why.
+func (s *subscription) claimsOf(ds []*driver.Delivery, errs []error, now time.Time) []*claim {
 	cs := make([]*claim, len(ds))
 	for i, d := range ds {
 		if errs[i] = d.Check(); errs[i] == nil {
@@ -240,7 +240,7 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	var notices []*kgo.Record
 	s.m.mu.Lock()
 	s.lapse(now)
-	for i, c := range s.held(ds, errs, now) {
+	for i, c := range s.claimsOf(ds, errs, now) {
 		if c != nil {
 			c.until = now.Add(s.o.Lease)
 			s.holder.Renew(&c.it.Node)
@@ -253,8 +253,8 @@ func (s *subscription) Extend(ctx context.Context, ds []*driver.Delivery) []erro
 	return errs
 }
 
-// giveUp releases what is held. It returns what it may still say of lost deliveries: whoever
-// closes a subscription lives.
+// giveUp releases what is leased. It returns what it may still say of lost deliveries: whoever closes a subscription
+// lives.
 func (s *subscription) giveUp(now time.Time) (notices []*kgo.Record) {
 	s.closed = true
 	for it := range s.holder.All() {
@@ -271,7 +271,7 @@ func (s *subscription) giveUp(now time.Time) (notices []*kgo.Record) {
 	return notices
 }
 
-// Close releases what is held; the last subscription of the process leaves the group.
+// Close releases what is leased; the last subscription of the process leaves the group.
 func (s *subscription) Close(ctx context.Context) error {
 	release, err := s.m.d.cluster.Single(ctx, "member/"+s.o.Topic+"/"+s.o.Group)
 	if err != nil {

@@ -158,7 +158,7 @@ func (w *settling) records() (rs []*kgo.Record) {
 	return rs
 }
 
-// leaves reports whether a settlement ends the place of its item in the main topic.
+// leaves reports whether after a settlement the offset of its item in the main topic is done.
 func (w *settling) leaves() bool { return w.o.Outcome != driver.Release || w.first != nil }
 
 // await waits for the transaction of a settlement. It stands when ctx ends before.

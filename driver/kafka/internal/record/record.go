@@ -164,7 +164,7 @@ func ReadRecord(m *driver.Message, topic string, r *kgo.Record) error {
 
 func isOurs(h kgo.RecordHeader) bool { return envelope.KafkaOwn(h.Key) }
 
-// Ours reports whether a record was written by Ferry, or claims to be.
+// Ours reports whether a record was written by Ferry, or says so.
 func Ours(r *kgo.Record) bool { return slices.ContainsFunc(r.Headers, isOurs) }
 
 // ErrForeign is why a record is invalid that could be a message.

@@ -66,7 +66,7 @@ func (d *Registry) MakeRow(ctx context.Context, key string, row any,
 		}
 		began := time.Now()
 		change := func(ctx context.Context) ([]*kgo.Record, error) {
-			if d.Meta.Get(key) != nil { // all that was stored before our claim is known
+			if d.Meta.Get(key) != nil { // all that was stored before our lock is known
 				return nil, nil
 			}
 			value, _ := json.Marshal(row) // plain data: never fails
@@ -74,7 +74,7 @@ func (d *Registry) MakeRow(ctx context.Context, key string, row any,
 				prepare(ctx, began.Add(2*cluster.TransactFor))
 		}
 		err := d.Meta.Contend(ctx, compacted.Contender{Key: "make/" + key, Row: -1, Change: change})
-		// by a version that makes no claims: its row follows
+		// by a version that takes no locks: its row follows
 		consumed := cluster.IsKafka(err, kerr.UnknownMemberID) && time.Since(first) < d.cluster.Settings.Session
 		if !consumed && !errors.Is(err, compacted.ErrContested) {
 			return err
