@@ -10,12 +10,14 @@ import (
 
 // Retired are words that had several meanings in a package, or none that a reader could guess. Its glossary has others.
 var Retired = []Words{
-	{"driver/kafka", []string{"asked", "called", "handed", "loan", "loans", "making", "mourn", "park", "parked",
-		"side", "sides", "standing", "thrifty", "visiting"}},
+	{"driver/kafka", []string{"asked", "called", "handed", "handing", "loan", "loans", "making", "mourn", "park",
+		"parked", "side", "sides", "standing", "thrifty", "visiting"}},
 	{"driver/redis", []string{"ask", "joint", "parcel", "parcels", "word"}},
 	{"driver/redisstream", []string{"ask", "joint", "parcel", "parcels", "word"}},
 	{"admin", []string{"clerk", "desk", "office"}},
-	{"deadletter", []string{"clerk", "office"}},
+	{"deadletter", []string{"clerk", "desk", "office"}},
+	{"guard", []string{"desk"}},
+	{"internal/engine", []string{"parcel", "parcels"}},
 	{"test/torture/rig", []string{"clerk", "desk", "loan", "office", "thrifty"}},
 }
 

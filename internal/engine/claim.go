@@ -83,27 +83,27 @@ func (s *subscription) lease(picked []*item, now moment) []claim {
 	return claims
 }
 
-// parcel is a delivery and its message, side by side.
-type parcel struct {
+// delivered is a delivery and its message, side by side.
+type delivered struct {
 	d driver.Delivery
 	m driver.Message
 }
 
-// parcelsAtOnce fill 8 KiB: much larger allocations are slow, and a delivery that is kept would keep more of them.
-const parcelsAtOnce = 23
+// deliveredAtOnce fill 8 KiB: much larger allocations are slow, and a delivery that is kept would keep more of them.
+const deliveredAtOnce = 23
 
 // deliver builds the deliveries of claims, without the lock: entries do not change once fanned. Those whose content is
 // not in memory are in read, in the same order; what could not be read is left out.
 func (s *subscription) deliver(claims []claim, read []found, now moment) []*driver.Delivery {
-	var parcels []parcel
+	var made []delivered
 	ds := make([]*driver.Delivery, 0, len(claims))
 	var bodies bodyCopies
 	until := now.at.Add(s.o.Lease)
 	for i := range claims {
-		if len(parcels) == 0 {
-			parcels = make([]parcel, min(len(claims)-i, parcelsAtOnce))
+		if len(made) == 0 {
+			made = make([]delivered, min(len(claims)-i, deliveredAtOnce))
 		}
-		c, p := &claims[i], &parcels[0]
+		c, p := &claims[i], &made[0]
 		var r *found
 		if c.entry.is(onDisk) {
 			r, read = &read[0], read[1:]
@@ -120,7 +120,7 @@ func (s *subscription) deliver(claims []claim, read []found, now moment) []*driv
 		} else if p.m = *r.message; c.content != c.entry {
 			overlay(&p.m, c.content)
 		}
-		parcels = parcels[1:]
+		made = made[1:]
 		d := &p.d // field by field: a literal would be made elsewhere and copied
 		d.Message, d.Group, d.Ref.Pos = &p.m, s.g.name, c.entry.seq
 		d.Attempt, d.Deliveries, d.Cause = int(c.attempt), int(c.deliveries), c.cause
@@ -134,7 +134,7 @@ func (s *subscription) deliver(claims []claim, read []found, now moment) []*driv
 
 const (
 	shareBelow   = 4 << 10  // the size up to which bodies of one Receive share an allocation
-	bodiesAtOnce = 32 << 10 // the size of such an allocation: see parcelsAtOnce
+	bodiesAtOnce = 32 << 10 // the size of such an allocation: see deliveredAtOnce
 )
 
 // bodyCopies gives messages bodies of their own, small ones several in an allocation. bytes.Join does not clear it
