@@ -136,7 +136,7 @@ func (a *auditor) item(it *item) {
 		a.ready(it, want)
 	case waiting:
 		a.waiting++
-		if until, waits := a.t.waiting.Until(&it.Node); !waits || until != int64(it.since) || it.Offered() {
+		if until, waits := a.t.waiting.Until(&it.Node); !waits || until != int64(it.at) || it.Offered() {
 			a.Errorf("waiting item %d is not in the waiting heap", it.e.seq)
 		}
 	case inflight:
@@ -154,7 +154,7 @@ func (a *auditor) item(it *item) {
 
 // ready checks where an item is that can be claimed, or comes behind what is cold.
 func (a *auditor) ready(it *item, want *tally) {
-	want.since[it.since]++
+	want.since[it.at]++
 	if it.Waits() {
 		if until, behind := it.g.behind.Until(&it.Node); it.Chained() || !behind || uint64(until) < it.g.frontier() {
 			a.Errorf("item %d is behind what is cold, but should not be", it.e.seq)

@@ -68,5 +68,5 @@ func (t *topic) evict(e *entry) {
 	t.uncache(e)
 	n := e.size()
 	e.flags = e.flags&^scheduled | onDisk
-	e.body, e.contentType, e.extra, e.delay, e.stored = nil, nil, nil, 0, uint32(n)
+	e.body, e.contentType, e.extra, e.when, e.stored = nil, nil, nil, 0, uint32(n)
 }

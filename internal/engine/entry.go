@@ -30,7 +30,7 @@ type entry struct {
 	body        []byte
 	contentType *string // shared with other messages; nil: none
 	published   int64   // wall time, nanoseconds
-	delay       int64   // as it was published, in nanoseconds: a duration or, if scheduled, a wall time
+	when        int64   // its publisher wanted it: nanoseconds of wall time if scheduled, else from then on
 	due         tick    // when it is due; once fanned, when it became ready
 	expiry      *expiry // nil without a TTL
 	extra       *extra
@@ -129,7 +129,7 @@ func (e *entry) set(m *driver.Message, now moment) {
 		x := e.more()
 		x.dedupID, x.dedupWindow = m.DedupID, m.DedupWindow
 	}
-	if e.delay = int64(m.Delay); !m.At.IsZero() {
+	if e.when = int64(m.Delay); !m.At.IsZero() {
 		e.setSchedule(m.At)
 	}
 }
@@ -161,7 +161,7 @@ func (e *entry) setContent(m *driver.Message) {
 func (e *entry) setSchedule(at time.Time) {
 	e.flags |= scheduled
 	if y := at.Year(); y > 1700 && y < 2200 {
-		e.delay = at.UnixNano()
+		e.when = at.UnixNano()
 		return
 	}
 	e.more().at = at
@@ -192,8 +192,8 @@ func (e *entry) fill(m *driver.Message, topic string, c *entry) {
 	}
 	m.PublishedAt = time.Unix(0, e.published)
 	if !e.is(scheduled) {
-		m.Delay = time.Duration(e.delay)
-	} else if m.At = time.Unix(0, e.delay).UTC(); e.extra != nil && !e.extra.at.IsZero() {
+		m.Delay = time.Duration(e.when)
+	} else if m.At = time.Unix(0, e.when).UTC(); e.extra != nil && !e.extra.at.IsZero() {
 		m.At = e.extra.at
 	}
 	if x := c.extra; x != nil {

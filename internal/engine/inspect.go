@@ -226,14 +226,14 @@ func (it *item) view(now moment) view {
 	}
 	switch it.state {
 	case waiting:
-		v.DueAt = now.wall(it.since)
+		v.DueAt = now.wall(it.at)
 	case inflight:
 		v.Instance = it.claim.s.o.Instance
 	case dead:
 		v.Dead = it.deadLetter()
 	case done:
 		if it.more != nil && it.more.ending.known {
-			v.SettledAt, v.Took, v.Instance = now.wall(it.since), it.more.ending.took, it.more.ending.by
+			v.SettledAt, v.Took, v.Instance = now.wall(it.at), it.more.ending.took, it.more.ending.by
 		}
 	}
 	return v

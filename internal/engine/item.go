@@ -29,7 +29,7 @@ type item struct {
 	claim *claim // in flight
 	more  *record
 
-	since    tick // ready: since when; waiting: until when; done: when it was settled, if that is known
+	at       tick // the time of its state: it is ready since then, waits until then, was done then (0: not known)
 	failures int32
 	lost     uint16 // leases that count: see losses.go
 	state    itemState

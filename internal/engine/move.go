@@ -22,11 +22,8 @@ func (e *Engine) moveOne(ctx context.Context, m *driver.Move) (err error) {
 		return err
 	}
 	now := e.now()
-	t, err := e.lockReaching(ctx, m.Target, now)
+	t, err := e.lockWarm(ctx, m, now)
 	if err != nil {
-		return err
-	}
-	if t, err = e.warm(t, m, now); err != nil {
 		return err
 	}
 	defer func() { e.durable(ctx, t.unlock(now), &err) }()

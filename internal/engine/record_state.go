@@ -156,7 +156,7 @@ func (it *storedItem) walk(w *walk, of *storedState) {
 	count(w, &it.cause, uint64(driver.CauseFailover))
 	w.flags(&it.Tail)
 	w.uints(&it.Place)
-	w.tick(&it.since)
+	w.tick(&it.at)
 	count(w, &it.failures, math.MaxInt32)
 	count(w, &it.lost, math.MaxUint16)
 	rounds := it.rounds()

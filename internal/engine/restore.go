@@ -234,10 +234,10 @@ func (r *restorer) arrange() {
 		for _, it := range items {
 			g.relink(it)
 		}
-		slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.since, b.since) })
+		slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.at, b.at) })
 		for _, it := range items {
 			if it.state == ready {
-				it.since = g.ready.add(it.since)
+				it.at = g.ready.add(it.at)
 			}
 		}
 	}
@@ -251,7 +251,7 @@ func (g *group) relink(it *item) {
 		g.place(it)
 		return
 	}
-	g.t.waiting.Add(&it.Node, int64(it.since))
+	g.t.waiting.Add(&it.Node, int64(it.at))
 	if !it.Tail && g.strict(it) {
 		g.queue.Block(&it.Node, it.content().key)
 	}

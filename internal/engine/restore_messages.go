@@ -147,9 +147,9 @@ func (r *restorer) restoreItems(e *entry, s *storedState) {
 
 func (r *restorer) restoreItem(e *entry, g *group, s *storedItem) {
 	it := e.newItem(g)
-	it.state, it.since = s.state, e.due
+	it.state, it.at = s.state, e.due
 	if !s.plain {
-		it.cause, it.Tail, it.Place, it.since = s.cause, s.Tail, s.Place, s.since
+		it.cause, it.Tail, it.Place, it.at = s.cause, s.Tail, s.Place, s.at
 		it.failures, it.lost, it.more = s.failures, s.lost, s.more
 		it.set(leaseLost, s.is(leaseLost))
 	}

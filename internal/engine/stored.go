@@ -195,7 +195,7 @@ func (s *subscription) discard(read []found) {
 func (t *topic) spoil(e *entry, f *found, now moment) {
 	t.stats.Bytes -= e.size()
 	e.flags &^= onDisk | saved // what was found is stored again, as far as there is something
-	e.delay, e.stored, e.body = 0, 0, nil
+	e.when, e.stored, e.body = 0, 0, nil
 	e.more().raw = f.raw
 	t.stats.Bytes += e.size()
 	t.invalidate(e, f.problem, now)
@@ -208,12 +208,15 @@ func overlay(m *driver.Message, c *entry) {
 	m.Headers, m.MaxAttempts, m.Retry = edited.Headers, edited.MaxAttempts, edited.Retry
 }
 
-// warm brings the content of a delayed or held message back into memory before it is edited. It returns the topic
-// locked, unless it fails.
-func (e *Engine) warm(t *topic, m *driver.Move, now moment) (*topic, error) {
+// lockWarm is lockReaching for a move. The content of a delayed or held message that is edited is in memory then.
+func (e *Engine) lockWarm(ctx context.Context, m *driver.Move, now moment) (*topic, error) {
+	t, err := e.lockReaching(ctx, m.Target, now)
+	if err != nil {
+		return nil, err
+	}
 	en, err := t.find(m.Target)
 	if m.Edit == nil || err != nil || en.state == fanned || !en.is(onDisk) {
-		return t, nil
+		return t, nil // who changes the message says what is wrong with it
 	}
 	seq := en.seq
 	t.unlock(now)

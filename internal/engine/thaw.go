@@ -189,7 +189,7 @@ func (t *topic) arrive(e *entry, now moment) {
 			continue
 		}
 		it := e.newItem(g)
-		it.state, it.since = ready, g.ready.add(e.due)
+		it.state, it.at = ready, g.ready.add(e.due)
 		e.live++
 		g.countNormal(it, 1)
 		g.place(it)

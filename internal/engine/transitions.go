@@ -13,7 +13,7 @@ func (g *group) move(it *item, to itemState, now moment) {
 		g.t.touch(it.e)
 	}
 	if from == ready {
-		g.ready.remove(it.since)
+		g.ready.remove(it.at)
 		g.countNormal(it, -1)
 	}
 	g.count[from]--
@@ -29,7 +29,7 @@ func (g *group) move(it *item, to itemState, now moment) {
 		it.forgetLosses()
 	}
 	if to == ready {
-		it.since = g.ready.add(now.tick)
+		it.at = g.ready.add(now.tick)
 		g.countNormal(it, 1)
 	}
 }
@@ -104,7 +104,7 @@ func (g *group) wait(it *item, due tick, toTail bool, now moment) {
 		g.queue.Block(&it.Node, it.content().key)
 	}
 	g.move(it, waiting, now)
-	it.since, it.Tail = due, toTail
+	it.at, it.Tail = due, toTail
 	g.t.waiting.Add(&it.Node, int64(due))
 }
 
@@ -135,7 +135,7 @@ func (g *group) finish(it *item, to itemState, now moment) {
 	g.detach(it)
 	g.move(it, to, now)
 	if to == done {
-		it.since, it.record().ending.known = now.tick, true
+		it.at, it.record().ending.known = now.tick, true
 	}
 	if to == gone {
 		it.e.forget(it)
