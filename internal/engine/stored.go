@@ -221,10 +221,9 @@ func (e *Engine) lockWarm(ctx context.Context, m *driver.Move, now moment) (*top
 	seq := en.seq
 	t.unlock(now)
 	read, err := t.readAll([]uint64{seq})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		t, err = e.lockExisting(m.Topic, now)
 	}
-	t, err = e.lockExisting(m.Topic, now)
 	if err != nil {
 		return nil, err
 	}
