@@ -69,7 +69,8 @@ func backends(t *testing.T) []backend {
 		{"kafka", func(t *testing.T) (*ferry.Broker, func(string, string) error) {
 			namespace := "s" + rand.Text()[:10] + "."
 			d, err := kafka.New(context.Background(),
-				kafka.Options{Brokers: cluster.Addrs(), Namespace: namespace, Partitions: 2, InternalPartitions: 1})
+				kafka.Options{Brokers: cluster.Addrs(), Namespace: namespace, Partitions: 2, InternalPartitions: 1,
+					Session: 30 * time.Second}) // nobody dies here, and a machine may be too busy for heartbeats
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,6 +43,7 @@ type Harness struct {
 
 	seed    uint64                              // of everything random but the histories, whose seed rapid prints
 	stalled func(since time.Time) time.Duration // measures the machine, in real time
+	try     int                                 // how often a case was tried before, in vain
 }
 
 // resolved fills in the defaults, and refuses a harness that cannot judge.

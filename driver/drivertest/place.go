@@ -140,5 +140,5 @@ func (s *sub) befall(keys []string, step int) {
 }
 
 // fateLease is for whom many keys are received and settled one after the other: a busy machine takes longer for that
-// than the shortest lease of some drivers.
-func (t *T) fateLease() time.Duration { return max(t.Caps.MinLease, 3*time.Second) }
+// than the shortest lease of some drivers, and one that is busier than that gets twice the time at each try.
+func (t *T) fateLease() time.Duration { return max(t.Caps.MinLease, 3*time.Second) << t.try }

@@ -56,6 +56,7 @@ func (h Harness) stalledSince(then time.Time) time.Duration {
 func (h Harness) patiently(tb testing.TB, c Case, spoilt *retries) {
 	tb.Helper()
 	for try := 0; ; try++ {
+		h.try = try
 		r := &recorder{TB: tb}
 		r.run(func(tb testing.TB) { h.run(tb, c) })
 		if len(r.complaints)+len(r.excused) == 0 {
