@@ -97,9 +97,10 @@ func (k *Keeper) claim(ctx context.Context, bucket string, cs []*Claim, o driver
 // rounds is how often a claim looks again at a value that changes meanwhile.
 const rounds = 4
 
-// take makes of an answer what becomes of a claim.
+// take makes of an answer what becomes of a claim. It gives up only where somebody else has the value: what the last
+// try wrote itself would keep the id from everybody.
 func (k *Keeper) take(ctx context.Context, c *Claim, r driver.WriteResult, o driver.KVOptions) {
-	for range rounds {
+	for contests := 0; ; {
 		switch {
 		case r.Err == nil:
 			c.revision, c.epoch = r.Revision, r.Epoch
@@ -116,17 +117,24 @@ func (k *Keeper) take(ctx context.Context, c *Claim, r driver.WriteResult, o dri
 		case !errors.Is(r.Err, driver.ErrConflict):
 			c.Err = r.Err
 			return
+		case contests >= rounds && !c.wrote(r.Value):
+			c.Err = driver.NewError(driver.ErrNotApplied, "the unique id changed hands again and again",
+				"publish it once more", r.Err)
+			return
 		default:
+			contests++
 			var taken bool
 			if r, taken = k.contest(ctx, c, r.Value, o); taken {
 				return
 			}
 		}
 	}
-	if c.Err == nil {
-		c.Err = driver.NewError(driver.ErrNotApplied, "the unique id changed hands again and again",
-			"publish it once more", r.Err)
-	}
+}
+
+// wrote reports whether a value is of the claim's own message.
+func (c *Claim) wrote(found driver.Value) bool {
+	there, _ := decode(found.Data)
+	return there.ID == c.message
 }
 
 // contest answers a claim that met a value. The id is taken, unless the value is this message's own from an earlier
@@ -143,7 +151,7 @@ func (k *Keeper) contest(ctx context.Context, c *Claim, found driver.Value,
 			driver.Write{Name: c.at.name, Delete: true, If: driver.Condition(found.Revision), Quiet: true}, c.first())
 		return rs[len(rs)-1], false
 	}
-	if there.ID == c.message {
+	if c.wrote(found) {
 		w := c.first()
 		w.If = driver.Condition(found.Revision)
 		return k.apply(ctx, c.at.bucket, o, w), false

@@ -171,6 +171,54 @@ func TestLostAnswerOfAClaim(t *testing.T) {
 	})
 }
 
+// Others are faster again and again: whoever wants the id gets it in the end, or hears that it did not, and then no
+// value of its own keeps everybody from it.
+func TestFasterOthers(t *testing.T) {
+	for faster := range 8 {
+		for name, answer := range map[string]faulty.Fault{
+			"": nil, ", then its answer is lost": faulty.Lose(ferry.ErrUnknown),
+		} {
+			t.Run(fmt.Sprint(faster, name), func(t *testing.T) {
+				virtual(t, func(t *testing.T, r *rig) {
+					r.driver.Set(faulty.Write, contended(t, r, faster, answer))
+					id, err := r.publish()
+					r.driver.Set(faulty.Write, nil)
+					switch {
+					case err == nil:
+						r.refused(id.ID)
+					case faster < 4 || !errors.Is(err, ferry.ErrNotApplied):
+						t.Fatal(err)
+					default:
+						r.accepted()
+					}
+				})
+			})
+		}
+	}
+}
+
+// contended lets others have an id first, so many times, whose messages are gone at once. What comes of the claim after
+// that the answer says.
+func contended(t *testing.T, r *rig, faster int, answer faulty.Fault) faulty.Fault {
+	claims := 0
+	return func(ctx context.Context, c faulty.Call, do func()) error {
+		if c.Write.If != driver.Absent {
+			return nil
+		}
+		claims++
+		switch {
+		case claims <= faster:
+			other := driver.Write{Name: c.Write.Name, Data: fmt.Appendf(nil, `{"id":"other%d","stored":true}`, claims)}
+			if err := r.driver.Driver.KV().Apply(ctx, c.Bucket, driver.KVOptions{}, other)[0].Err; err != nil {
+				t.Error(err)
+			}
+		case claims == faster+1 && answer != nil:
+			return answer(ctx, c, do)
+		}
+		return nil
+	}
+}
+
 // A value that nobody removed ends with its time; and who settles the old message after that does not remove the value
 // of the new one.
 func TestLateSettlementHarmsNobody(t *testing.T) {
