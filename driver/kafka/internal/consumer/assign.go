@@ -194,8 +194,8 @@ func (m *member) drop(ids []int32) {
 			m.uncount(it)
 		}
 		delete(m.parts, p.id)
-		delete(m.coming, p.id)
 	}
+	maps.DeleteFunc(m.coming, func(id int32, _ bool) bool { return slices.Contains(ids, id) }) // not loaded yet
 	m.wakeAll()
 	m.mu.Unlock()
 	for _, p := range dropped {
