@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
@@ -18,6 +19,22 @@ func owning(at kadm.Offset) (*member, *partition) {
 	p.epoch, p.running = 1, true
 	m.parts[0] = p
 	return m, p
+}
+
+// TestReadsOn: a partition that was loaded, and whose assignment was broken off then, is fetched from where it reads
+// on, also when more was committed meanwhile: otherwise it waits for what is never fetched.
+func TestReadsOn(t *testing.T) {
+	t.Parallel()
+	m, p := owning(kadm.Offset{At: 5, LeaderEpoch: -1})
+	p.done.Set(5) // it had ended in the retry log
+	offsets := map[int32]kgo.Offset{0: kgo.NewOffset().At(6), 1: kgo.NewOffset().At(9)}
+	m.goBack(offsets)
+	if at := offsets[0].EpochOffset().Offset; at != 5 {
+		t.Errorf("it is fetched from %d, and reads on at 5", at)
+	}
+	if at := offsets[1].EpochOffset().Offset; at != 9 {
+		t.Errorf("another is fetched from %d", at)
+	}
 }
 
 // TestGoneBeforeLoaded: nobody waits for a partition any more that went before it was loaded.

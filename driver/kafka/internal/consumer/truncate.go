@@ -21,13 +21,14 @@ func (p *partition) checkLog(ctx context.Context) error {
 	return err
 }
 
-// goBack lets the client fetch from where partitions were cut.
+// goBack lets the client fetch from where partitions read on: they were cut, or were loaded before their assignment was
+// broken off, and have committed more since.
 func (m *member) goBack(offsets map[int32]kgo.Offset) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for id := range offsets {
-		if p := m.parts[id]; p != nil && p.cut >= 0 {
-			offsets[id] = kgo.NewOffset().At(p.done.Base).WithEpoch(p.done.Seen)
+	for id, at := range offsets {
+		if p := m.parts[id]; p != nil && (p.cut >= 0 || p.done.Next < at.EpochOffset().Offset) {
+			offsets[id] = kgo.NewOffset().At(p.done.Next).WithEpoch(p.done.Seen)
 		}
 	}
 }
@@ -75,7 +76,7 @@ func (m *member) retake(ctx context.Context) {
 	m.mu.Lock()
 	for _, id := range ids {
 		if p := m.parts[id]; p != nil {
-			again[id] = kgo.EpochOffset{Epoch: p.done.Seen, Offset: p.done.Base}
+			again[id] = kgo.EpochOffset{Epoch: p.done.Seen, Offset: p.done.Next}
 		}
 	}
 	m.mu.Unlock()
