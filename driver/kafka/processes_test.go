@@ -54,7 +54,7 @@ func target(id string) driver.Target {
 // state is what another process sees; it goes by commits, which come a moment later.
 func state(t *testing.T, d driver.Driver, id string, want driver.State) {
 	t.Helper()
-	var got driver.State
+	got := driver.State("not asked")
 	for deadline := time.Now().Add(10 * time.Second); got != want && time.Now().Before(deadline); {
 		es, err := d.Get(t.Context(), target(id))
 		switch {
