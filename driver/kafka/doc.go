@@ -36,6 +36,7 @@
 //	row lock     a record beside a row of a table that says who may change it
 //	reservation  an id that a publish under way has: a duplicate waits for what becomes of it
 //	void mark    a row beside the held messages: copies of a delayed message that were moved or deleted mean nothing
+//	stand-in     a record of the retry log with what a commit would have said that brokers refused
 //	notice       what a holder that lost a delivery, and lives, tells the owner of the partition: it does not count as
 //	             lost
 //	poll buffer  the memory of what one poll brought, which bodies share

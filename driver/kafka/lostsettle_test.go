@@ -111,6 +111,133 @@ func TestAckAfterRetryIsStored(t *testing.T) {
 	state(t, heir, "before", "")
 }
 
+// refuseCommits lets the coordinator answer commits as in the middle of a rebalance while it is set.
+func refuseCommits(c *kfake.Cluster) *atomic.Bool {
+	var refusing atomic.Bool
+	refusing.Store(true)
+	c.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if !refusing.Load() {
+			return nil, nil, false
+		}
+		return refusedCommit(req.(*kmsg.OffsetCommitRequest), kerr.RebalanceInProgress), nil, true
+	})
+	return &refusing
+}
+
+// TestAcksOfALongRebalance: brokers accept no commit for longer than a moment, and the owner dies before they do; then
+// its heir, likewise. What they had acknowledged by then does not come again, and what was held does.
+func TestAcksOfALongRebalance(t *testing.T) {
+	t.Parallel()
+	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
+	watcher, _ := mortal(t, c, namespace)
+	publish(t, watcher, message("held", "1"), message("a", "2"), message("b", "3"), message("c", "4"), message("d", "5"))
+	var refusing *atomic.Bool
+	for life, acked := range [][]string{{"a", "b"}, {"c"}} {
+		d, w := mortal(t, c, namespace)
+		s := subscribe(t, d, "dying")
+		if x := receive(t, s); x.ID != "held" {
+			t.Fatalf("life %d begins with %s", life, x.ID)
+		}
+		if life == 0 {
+			refusing = refuseCommits(c)
+		}
+		for _, id := range acked {
+			x := receive(t, s)
+			if x.ID != id {
+				t.Errorf("life %d receives %s, want %s", life, x.ID, id)
+			}
+			settle(t, s, x, driver.Ack, 0)
+			state(t, watcher, id, "") // others see it, although nothing is committed
+		}
+		w.cut()
+		expel(t, c, namespace+"orders:default")
+	}
+	refusing.Store(false)
+	s := subscribe(t, watcher, "heir")
+	for _, want := range []string{"held", "d"} {
+		x := receive(t, s)
+		if x.ID != want {
+			t.Errorf("received %s, want %s", x.ID, want)
+		}
+		settle(t, s, x, driver.Ack, 0)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		st, err := watcher.Stats(t.Context(), "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Groups[0].Acked == 5 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("in the end there is %+v", st.Groups[0])
+		}
+	}
+}
+
+// TestCloseInALongRebalance: whoever leaves while brokers accept no commit stores what it would say before it waits for
+// them, not after it has given up.
+func TestCloseInALongRebalance(t *testing.T) {
+	t.Parallel()
+	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
+	leaving, _ := mortal(t, c, namespace)
+	heir, _ := mortal(t, c, namespace)
+	publish(t, leaving, message("held", "1"), message("a", "2"))
+	s := subscribe(t, leaving, "leaving")
+	receive(t, s) // held
+	acked := receive(t, s)
+	refusing := refuseCommits(c)
+	c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if strings.Contains(topicOf(c, req.(*kmsg.ProduceRequest)), "_ferry.retry.") {
+			refusing.Store(false) // in time for the last commit
+		}
+		return nil, nil, false
+	})
+	settle(t, s, acked, driver.Ack, 0)
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	refusing.Store(false)
+	x := receive(t, subscribe(t, heir, "heir"))
+	if x.ID != "held" || x.Cause != driver.CauseReleased || x.Deliveries != 1 {
+		t.Errorf("received %s, %s, delivery %d: what it left in order is taken for lost", x.ID, x.Cause, x.Deliveries)
+	}
+	state(t, heir, "a", "")
+}
+
+// TestResetAfterALongRebalance: what an owner acknowledged while brokers accepted no commit comes again after a reset.
+func TestResetAfterALongRebalance(t *testing.T) {
+	t.Parallel()
+	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
+	dying, w := mortal(t, c, namespace)
+	operator, _ := mortal(t, c, namespace)
+	if err := dying.EnsureTopic(t.Context(), "orders", driver.TopicConfig{Keep: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, dying, message("a", "1"), message("b", "2"))
+	s := subscribe(t, dying, "dying")
+	first := receive(t, s)
+	refusing := refuseCommits(c)
+	settle(t, s, first, driver.Ack, 0)
+	state(t, operator, "a", driver.StateDone)
+	w.cut()
+	refusing.Store(false)
+	expel(t, c, namespace+"orders:default")
+	report, err := operator.Reset(t.Context(), "orders", driver.DefaultGroup,
+		driver.ResetOptions{To: driver.Position{From: driver.FromBegin}})
+	if err != nil || report.Replayed != 1 {
+		t.Fatalf("reset: %+v, %v", report, err)
+	}
+	s = subscribe(t, operator, "heir")
+	for _, want := range []string{"a", "b"} {
+		if x := receive(t, s); x.ID != want {
+			t.Errorf("received %s, want %s", x.ID, want)
+		}
+	}
+}
+
 // TestKillerIsCounted: a message whose holders die as soon as their handlers begin is counted each time, however slow
 // the brokers store that, and although its first owner has committed before there was a message to deliver.
 func TestKillerIsCounted(t *testing.T) {

@@ -19,11 +19,12 @@ var Counted = []string{
 // Without them there were 34,821 at 08c02f7, before the pairs of drivers began to share their code, wrapped at 120
 // columns as they are now. The aim was a tenth less, 31,339.
 //
-// Three times code came for which nothing could go: driver/redisstream notes claims of plain messages as a whole (150
+// Four times code came for which nothing could go: driver/redisstream notes claims of plain messages as a whole (150
 // lines), which takes the server 4.4 us for a drained message instead of 5.4; both drivers on Redis work with a hundred
-// groups of a topic in one program (110); and promises that programs from outside had found broken are kept (106, of
-// which nearly all of the last 49 are for a reset on Kafka that leaves dead letters dead).
-const MostLines = 31_138
+// groups of a topic in one program (110); promises that programs from outside had found broken are kept (106, of
+// which nearly all of the last 49 are for a reset on Kafka that leaves dead letters dead); and on Kafka a crash in a
+// long rebalance brings back half a second of acknowledgements, not all since it began (96).
+const MostLines = 31_234
 
 // countLines counts the lines of Go and Lua of each folder that are neither empty nor comments, package clauses or
 // imports, without tests.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -54,6 +55,7 @@ func (m *member) commitLast(ctx context.Context, cl *kgo.Client, ps []*partition
 			}
 			m.mu.Unlock()
 		}
+		m.saver.flush(ctx) // what stands in for it
 		if err == nil || cluster.IsKafka(err, kerr.UnknownMemberID) || cluster.Pause(ctx, cluster.FetchWait/5) != nil {
 			return
 		}
@@ -125,10 +127,11 @@ func (m *member) commit(ctx context.Context, ps ...*partition) error {
 	for i, p := range sent {
 		if err != nil {
 			p.dirty = true
+			p.refused(time.Now())
 			continue
 		}
 		p.begun = p.begun || named[i]
-		p.hasPassed(t.Partitions[i].Offset)
+		p.accepted(t.Partitions[i].Offset, *t.Partitions[i].Metadata)
 	}
 	m.mu.Unlock()
 	return err

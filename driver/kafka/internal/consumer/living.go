@@ -149,7 +149,7 @@ func (s *liveKeys) readOn(ctx context.Context, d *cluster.Cluster, topic string)
 // note takes in a record of the retry log.
 func (s *liveKeys) note(r *kgo.Record) {
 	key := logKey{r.Partition, string(r.Key)}
-	if strings.HasPrefix(key.key, commandPrefix) || key.key == epochKey {
+	if strings.HasPrefix(key.key, commandPrefix) || key.key == epochKey || key.key == standInKey {
 		return
 	}
 	x, _ := record.StateOf(r)

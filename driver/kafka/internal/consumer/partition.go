@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -48,6 +49,11 @@ type partition struct {
 
 	cut int64 // where the main topic had lost its end when we took over, or -1
 
+	// While commits are refused; see standin.go.
+	last         uint64    // the mark of the last commit, as far as we know
+	refusedSince time.Time // or since the newest stand-in; zero: it was accepted
+	standsIn     string    // the newest stand-in; empty: there is none
+
 	ownedFrom, trimmed int64 // of the retry log: where our ownership begins, and what is deleted
 
 	tally offsets.Tally
@@ -83,6 +89,9 @@ func (m *member) load(ctx context.Context, id int32, at kadm.Offset) (err error)
 	if err := p.readLog(ctx); err != nil {
 		return err
 	}
+	if err := p.addStandIn(ctx); err != nil {
+		return err
+	}
 	ends, err := m.d.cluster.CommittedEnds(ctx, m.mainName)
 	if err != nil {
 		return err
@@ -115,6 +124,7 @@ func (m *member) newPartition(id int32, committed kadm.Offset) *partition {
 	return &partition{id: id, m: m, cut: -1, done: offsets.Committed(committed), items: newItems(),
 		found: map[string]*kgo.Record{}, doubtful: map[string]bool{}, resolved: map[string]*Item{}, passed: at,
 		ended: map[int64]string{}, doneKeys: map[string]int64{}, tally: offsets.ReadTally(committed.Metadata, at),
+		last:    mark(committed.At, committed.Metadata),
 		emitter: m.d.cluster.Transactor(m.d.cluster.GroupID(m.topic.Name, m.group), id)}
 }
 
@@ -125,6 +135,7 @@ func (p *partition) begin(end int64) map[string]*kgo.Record {
 		p.careful = min(end, p.done.Base+cluster.WindowItems)
 	}
 	p.keepCutOff()
+	p.dropStandIn()
 	heard := map[string]string{}
 	for key, r := range p.found {
 		token, notice := strings.CutPrefix(key, noticePrefix)

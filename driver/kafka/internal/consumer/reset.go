@@ -69,6 +69,9 @@ func (d *Groups) Compare(ctx context.Context, t *registry.TopicState, group stri
 // leaveOut are records of the retry log by which the next owner does not deliver what is elsewhere once more from the
 // main topic, but all that has ended, also what it was told of as such.
 func (p *partition) leaveOut(elsewhere map[driver.Ref]bool, from int64, report *driver.ResetReport) (rs []*kgo.Record) {
+	if p.standsIn != "" {
+		rs = append(rs, loggedAs(p.m.retryName, p.id, standInKey, nil, record.State{Insert: true, Offset: -1}))
+	}
 	for off, key := range p.ended {
 		if off >= from {
 			rs = append(rs, loggedAs(p.m.retryName, p.id, key, nil, record.State{Insert: true, Offset: -1}))

@@ -23,7 +23,7 @@ const (
 	// the value is the key of the message in the retry log.
 	noticePrefix = "w/"
 	mainPrefix   = "m/" // what follows is an offset of the main topic
-	epochKey     = "e"  // whole: who owns the log from here on
+	epochKey     = "e"  // whole: who owns the log from here on; another is standInKey
 )
 
 // loggedAs is a record of a retry log. A nil value is a tombstone.
@@ -57,6 +57,10 @@ func (p *partition) takeOver(found map[string]*kgo.Record) []*kgo.Record {
 		Offset: -1})}
 	if found == nil {
 		return rs
+	}
+	if p.standsIn != "" {
+		delete(p.doubtful, standInKey)
+		rs = append(rs, p.standInNow())
 	}
 	for key := range p.doubtful {
 		r := found[key]
@@ -122,6 +126,9 @@ func (p *partition) logChanged(r *kgo.Record) {
 	case ok && !s.Insert && s.Epoch < p.epoch:
 		p.doubtful[key] = true
 	case key == epochKey:
+		if s.Epoch > p.epoch {
+			p.dropStandIn() // of an earlier owner
+		}
 		p.epoch = max(p.epoch, s.Epoch)
 	case r.Value == nil:
 		delete(p.found, key)

@@ -80,7 +80,7 @@ func (p *partition) commitWith(batch []*settling, req *kmsg.TxnOffsetCommitReque
 			"for one more to be committed", "settle the oldest, then try again", nil)
 	}
 	as.AddTxnCommit(req, p.m.mainName, p.id, after, text)
-	p.dirty = false
+	p.dirty, p.last = false, mark(after.Base, text) // if it fails, a stand-in has no effect until the next commit
 	return tag, nil
 }
 

@@ -47,9 +47,9 @@ func (p *partition) announce(ctx context.Context) error {
 }
 
 // oldestNeeded is the first offset of the retry log that is needed: of an item, or of our own announcement of
-// ownership. What ended is needed until it is committed.
+// ownership. What ended, and what stands in for a commit, is needed until that is accepted.
 func (p *partition) oldestNeeded() int64 {
-	if len(p.ended) > 0 {
+	if len(p.ended) > 0 || p.standsIn != "" {
 		return p.trimmed
 	}
 	at := p.ownedFrom

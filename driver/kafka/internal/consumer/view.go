@@ -144,6 +144,11 @@ func (d *Groups) visit(ctx context.Context, t *registry.TopicState, group string
 		func(r *kgo.Record) { v.parts[r.Partition].logChanged(r) }); err != nil {
 		return nil, err
 	}
+	for _, p := range v.parts {
+		if err := p.addStandIn(ctx); err != nil {
+			return nil, err
+		}
+	}
 	v.mu.Lock()
 	for id, p := range v.parts {
 		p.begin(ends[id])

@@ -79,6 +79,15 @@ func (s *Set) Set(off int64) {
 	}
 }
 
+// Add notes that what is done in another set is done.
+func (s *Set) Add(other *Set) {
+	for off, end := s.Base, other.Known(); off < end; off++ {
+		if other.Has(off) {
+			s.Set(off)
+		}
+	}
+}
+
 // SkipTo notes that what a fetch left out before off (compacted, or ends of transactions) is done.
 func (s *Set) SkipTo(off int64) {
 	for ; s.Next < off; s.Next++ {
