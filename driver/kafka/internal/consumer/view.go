@@ -145,6 +145,9 @@ func (d *Groups) visit(ctx context.Context, t *registry.TopicState, group string
 		return nil, err
 	}
 	for _, p := range v.parts {
+		if busy {
+			break // while there is an owner, what it has committed is what others go by
+		}
 		if err := p.addStandIn(ctx); err != nil {
 			return nil, err
 		}
