@@ -53,6 +53,9 @@ func (d *Driver) Queued() int { return d.delays.QueuedBytes() }
 // LookAgain lets a member of this process see partitions that were added.
 func (d *Driver) LookAgain(topic, group string) { d.groups.Probe(topic, group).LookAgain() }
 
+// Rejoin lets a member of this process join its group again.
+func (d *Driver) Rejoin(topic, group string) { d.groups.Rejoin(topic, group) }
+
 // Holds reports whether a member of this process holds deliveries, as far as it knows.
 func (d *Driver) Holds(topic, group string) bool { return d.groups.Glimpse(topic, group).Holds }
 

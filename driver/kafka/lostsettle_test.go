@@ -238,6 +238,35 @@ func TestCloseInALongRebalance(t *testing.T) {
 	state(t, heir, "a", "")
 }
 
+// TestCloseWhileJoining: whoever leaves while the group rebalances has to wait for its own JoinGroup. What it
+// acknowledged before is committed by then.
+func TestCloseWhileJoining(t *testing.T) {
+	t.Parallel()
+	c, namespace := fake(t), "l"+rand.Text()[:10]+"."
+	leaving, _ := mortal(t, c, namespace)
+	operator, _ := mortal(t, c, namespace)
+	publish(t, leaving, message("a", "1"))
+	s := subscribe(t, leaving, "leaving")
+	x := receive(t, s)
+	joins, answered, once := make(chan struct{}), make(chan struct{}), sync.Once{}
+	c.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		once.Do(func() { close(joins) })
+		c.SleepControl(func() { <-answered })
+		return nil, nil, false
+	})
+	leaving.Rejoin("orders", driver.DefaultGroup)
+	<-joins
+	settle(t, s, x, driver.Ack, 0)
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close(context.Background()) }()
+	state(t, operator, "a", "")
+	close(answered)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestResetAfterALongRebalance: what an owner acknowledged while brokers accepted no commit comes again after a reset.
 func TestResetAfterALongRebalance(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,6 @@ func (m *member) commitLast(ctx context.Context, cl *kgo.Client, ps []*partition
 			}
 			m.mu.Unlock()
 		}
-		m.saver.flush(ctx) // what stands in for it
 		if err == nil || cluster.IsKafka(err, kerr.UnknownMemberID) || cluster.Pause(ctx, cluster.FetchWait/5) != nil {
 			return
 		}

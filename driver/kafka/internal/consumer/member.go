@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
@@ -196,6 +197,11 @@ func (m *member) part(ctx context.Context, only *subscription) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.DrainFor)
 	defer cancel()
 	m.drain(ctx, ps) // settlements are on their way
+	// While the group rebalances the client may take long to leave, and nothing is committed until it does.
+	for err := m.CommitDirty(ctx); err != nil && !cluster.IsKafka(err, kerr.UnknownMemberID) &&
+		cluster.Pause(ctx, cluster.CommitEvery) == nil; {
+		err = m.CommitDirty(ctx)
+	}
 	m.suspend()
 }
 

@@ -42,6 +42,9 @@ func (d *Groups) Glimpse(topic, group string) Glimpse {
 // LookAgain lets it see partitions that were added.
 func (m *member) LookAgain() { m.cl.ForceMetadataRefresh() }
 
+// Rejoin lets it join its group again.
+func (d *Groups) Rejoin(topic, group string) { d.memberIn(topic, group).cl.ForceRebalance() }
+
 // Overlay lets it fetch a record of a later leader at an offset of the first partition.
 func (d *Groups) Overlay(ctx context.Context, topic, group string, offset int64) {
 	m := d.memberIn(topic, group)
