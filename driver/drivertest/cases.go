@@ -189,6 +189,7 @@ func Cases() []Case {
 		{"expiry/dead or expired", eachIsDeadOrExpired},
 		{"expiry/is no attempt", expiryIsNoAttempt},
 		{"expiry/last attempt counts", lastAttemptCounts},
+		{"expiry/replayed from behind a head", replayedFromBehindAHead},
 		{"expiry/running delivery may finish", runningDeliveryMayFinish},
 		{"expiry/when returned", expiresWhenReturned},
 		{"expiry/when returned from a run", expiresWhenReturnedFromARun},

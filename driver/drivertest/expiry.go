@@ -113,6 +113,37 @@ func lastAttemptCounts(t *T) {
 	}
 }
 
+// replayedFromBehindAHead: what expired behind the head of its key, which is held, is replayed: as it was, or edited to
+// another lane, it joins the tail of its key; edited to another key it waits for nobody.
+func replayedFromBehindAHead(t *T) {
+	t.configure(topic, driver.TopicConfig{ExpiredDead: true})
+	s := t.subscribe(driver.SubscribeOptions{MaxRun: 1})
+	for k, edit := range map[string]*driver.Message{"plain": nil, "lane": {Key: "lane", Priority: driver.Urgent},
+		"key": {Key: "j"}} {
+		head, dies, last := t.msg("head", key(k)), t.msg("dies", key(k), ttl(unit)), t.msg("last", key(k))
+		t.publish(head, dies, last)
+		held := s.expect("head")
+		t.until("the message dies", func() bool { return len(t.browse(driver.StateDead)) == 1 })
+		to := driver.Move{Target: driver.Target{Topic: topic, Group: driver.DefaultGroup, ID: dies.ID}, Edit: edit}
+		if edit != nil {
+			edit.Topic, edit.Body = topic, dies.Body
+		}
+		t.move(to)
+		if k == "key" {
+			s.ack(s.expect("dies")...)
+		}
+		s.idle()
+		s.ack(held...)
+		s.ack(s.expect("last")...)
+		if k != "key" {
+			s.ack(s.expect("dies")...)
+		}
+		s.idle()
+		t.counts(0, 0, 0, 0)
+		t.balanced()
+	}
+}
+
 func runningDeliveryMayFinish(t *T) {
 	s := t.consumer()
 	t.publish(t.msg("a", ttl(3*unit))) // long enough to be claimed

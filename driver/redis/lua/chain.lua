@@ -171,3 +171,18 @@ local function withdraw(o, seq)
   made(o + GONE)
   for lane = 0, 3 do sweep(o, lane) end
 end
+
+-- recover takes what withdraw left of a message out of its lane and its key, so that it can join another. Of a message
+-- without a key that was delayed the item is not known: the mark stays, and takes the first of the two.
+local function recover(o, item)
+  local seq, key = seq_of(item), key_of(item)
+  if not has(o + GONE) or call('SREM', KEYS[o + GONE], seq) == 0 then return end
+  local c = key and chain_of(o, key)
+  if c and (c.first == '' or seq_of(c.first) ~= seq) then return unlink(o, key, c, seq) end
+  if c then item = c.first end
+  local lane = lane_of(item)
+  if call('ZREM', KEYS[o + BACK + lane], item) + call('LREM', KEYS[o + LANE + lane], 1, item) == 0 and not c then
+    call('SADD', KEYS[o + GONE], seq)
+  end
+  behead(o, item)
+end

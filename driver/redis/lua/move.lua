@@ -46,6 +46,9 @@ local place, s = where(o, seq)
 if place == '' then return {'missing'} end
 if ARGV[10] ~= '0' and not died(place, s, ARGV[10]) then return {'outlived'} end
 if place == 'I' or place == 'R' then return {'conflict'} end
+if place == 'D' and not key_of(s.item) then -- it expired before anybody had it
+  s.item = s.item .. key_in(call('HGET', KEYS[o + EDITED], seq) or call('HGET', BODIES, seq))
+end
 local item = edited(s.item)
 if not item then return {'missing'} end
 if ARGV[11] ~= '' then
@@ -69,7 +72,10 @@ if not last then -- it keeps its place
 end
 if overdue(seq) or place == 'D' and call('ZSCORE', EXPIRES, seq) == false then call('ZREM', EXPIRES, seq) end
 if place == 'D' then
-  if ARGV[11] == '' then unbury(o, seq) end
+  if ARGV[11] == '' then
+    unbury(o, seq)
+    recover(o, s.item)
+  end
   local live = call('HGET', LIVE, seq) or ''
   call('HSET', LIVE, seq, live .. attribute(o, 'i'))
   if live == '' then
