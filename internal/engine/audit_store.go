@@ -17,7 +17,7 @@ import (
 func (t *topic) auditStore(ctx context.Context, fix bool, report *driver.AuditReport) error {
 	a := &storeAudit{t: t, cold: map[uint64]int{}}
 	t.mu.Lock()
-	before := slices.Clone(t.cold.stretches.vs)
+	before := slices.Clone(t.cold.stretches)
 	t.mu.Unlock()
 	if err := a.scan(ctx, 0, math.MaxUint64, a.look); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (a *storeAudit) look(seq uint64, text string) {
 	a.at = seq
 	e := a.t.log.get(seq)
 	if i := a.t.cold.find(seq); i >= 0 && e == nil {
-		a.cold[a.t.cold.stretches.vs[i].first]++
+		a.cold[a.t.cold.stretches[i].first]++
 	} else if e.summary() != text {
 		a.suspects = append(a.suspects, seq)
 	}

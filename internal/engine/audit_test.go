@@ -193,7 +193,7 @@ func (a *auditor) losses(it *item, want *tally) {
 func (a *auditor) cold() {
 	c := &a.t.cold
 	count, at := 0, stretch{}
-	for _, s := range c.stretches.vs {
+	for _, s := range c.stretches {
 		if s.count <= 0 || s.first <= at.last || s.last < s.first || s.place <= at.lastPlace || s.lastPlace < s.place {
 			a.Errorf("stretch %+v after %+v", s, at)
 		}
@@ -223,7 +223,7 @@ func (a *auditor) group(g *group, want *tally) {
 		a.Errorf("group stats do not balance: %+v", s)
 	}
 	times := map[tick]int{}
-	for _, t := range g.ready.times.vs {
+	for _, t := range g.ready.times {
 		if t.items > 0 {
 			times[t.since] = t.items
 		}

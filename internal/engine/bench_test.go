@@ -68,3 +68,27 @@ func backlogBytes(b *testing.B, groups int, change func(m *driver.Message, i int
 	runtime.KeepAlive(e)
 	return grown
 }
+
+// BenchmarkColdIDs notes the ids of a million cold messages, here and in a Go map, and reports what each takes. It pays
+// for container.Slots.
+func BenchmarkColdIDs(b *testing.B) {
+	benchColdIDs(b, "this", func() func(hash, seq uint64) { return (&coldIDs{}).add })
+	benchColdIDs(b, "map", func() func(hash, seq uint64) {
+		x := map[uint64]uint32{}
+		return func(hash, seq uint64) { x[hash] = uint32(seq) }
+	})
+}
+
+func benchColdIDs(b *testing.B, name string, table func() (add func(hash, seq uint64))) {
+	const size = 1_000_000
+	b.Run(name, func(b *testing.B) {
+		for range b.N {
+			before, add := heapInUse(), table()
+			for seq := range uint64(size) {
+				add(stableHash(1, strconv.FormatUint(seq, 10)), seq+1)
+			}
+			b.ReportMetric(float64(heapInUse()-before)/size, "B/id")
+			runtime.KeepAlive(add)
+		}
+	})
+}

@@ -57,7 +57,7 @@ func TestRememberedIDsAreBounded(t *testing.T) {
 			settle(t, s, driver.Ack, 0, take(t, s, 1)...)
 		}
 		known := &topicOf(e, "t").ownIDs
-		if n := known.ids.Len(); n != e.o.MaxIDs || known.until.Len()+len(known.next.vs) != n {
+		if n := known.ids.Len(); n != e.o.MaxIDs || known.until.Len()+len(known.next) != n {
 			t.Errorf("%d own ids are remembered, want %d", n, e.o.MaxIDs)
 		}
 		dedup := func(i int) error {

@@ -19,7 +19,7 @@ import (
 
 // coldTail is what a topic has in the store only.
 type coldTail struct {
-	stretches queue[stretch]
+	stretches []stretch
 	count     int
 	ids       coldIDs
 	keys      coldKeys
@@ -105,16 +105,16 @@ func (t *topic) forgetCold(e *entry) {
 func (t *topic) addCold(seq, place uint64, due tick, size int64, hash uint64, now moment) {
 	c, most := &t.cold, t.stretchSize()
 	c.count++
-	n := len(c.stretches.vs)
-	if n == 0 || c.stretches.vs[n-1].recorded || c.stretches.vs[n-1].count >= most ||
-		c.stretches.vs[n-1].bytes >= stretchBytes || c.loading != nil && c.loaded >= c.stretches.vs[n-1].last {
+	n := len(c.stretches)
+	if n == 0 || c.stretches[n-1].recorded || c.stretches[n-1].count >= most ||
+		c.stretches[n-1].bytes >= stretchBytes || c.loading != nil && c.loaded >= c.stretches[n-1].last {
 		t.closeStretch(now)
-		c.stretches.push(stretch{first: seq, place: place, due: due})
+		c.stretches = append(c.stretches, stretch{first: seq, place: place, due: due})
 		c.open = c.open[:0]
 		n++
 	}
 	c.open = append(c.open, hash)
-	s := &c.stretches.vs[n-1]
+	s := &c.stretches[n-1]
 	s.last, s.lastPlace = seq, place
 	s.count++
 	s.bytes += size
@@ -135,12 +135,12 @@ func (t *topic) countCold(n int, bytes int64, place uint64) {
 
 // search returns the index of the first stretch that does not end before a place, or how many there are.
 func (c *coldTail) search(seq uint64) int {
-	return sort.Search(len(c.stretches.vs), func(i int) bool { return c.stretches.vs[i].last >= seq })
+	return sort.Search(len(c.stretches), func(i int) bool { return c.stretches[i].last >= seq })
 }
 
 // find returns the index of the stretch that may contain a message, or -1.
 func (c *coldTail) find(seq uint64) int {
-	if i := c.search(seq); i < len(c.stretches.vs) && c.stretches.vs[i].first <= seq {
+	if i := c.search(seq); i < len(c.stretches) && c.stretches[i].first <= seq {
 		return i
 	}
 	return -1
@@ -152,8 +152,8 @@ func (t *topic) entries(at uint64) iter.Seq2[uint64, *entry] {
 	return func(yield func(at uint64, e *entry) bool) {
 		for {
 			s := stretch{first: math.MaxUint64}
-			if i := t.cold.search(at + 1); i < len(t.cold.stretches.vs) {
-				s = t.cold.stretches.vs[i]
+			if i := t.cold.search(at + 1); i < len(t.cold.stretches) {
+				s = t.cold.stretches[i]
 			}
 			from := max(s.first, at+1)
 			for seq, e := range t.log.after(at) {
@@ -180,7 +180,7 @@ func (t *topic) entries(at uint64) iter.Seq2[uint64, *entry] {
 // takeCold notes that so many messages of a stretch are in memory now, or gone.
 func (t *topic) takeCold(i, count int, bytes int64) {
 	c := &t.cold
-	s := &c.stretches.vs[i]
+	s := &c.stretches[i]
 	if s.recorded { // it is no longer whole
 		s.recorded = false
 		t.removeStretch(s.first)
@@ -191,9 +191,9 @@ func (t *topic) takeCold(i, count int, bytes int64) {
 	switch {
 	case s.count > 0:
 	case i == 0:
-		c.stretches.pop()
+		c.stretches = popFirst(c.stretches)
 	default:
-		c.stretches.vs = slices.Delete(c.stretches.vs, i, i+1)
+		c.stretches = slices.Delete(c.stretches, i, i+1)
 	}
 	if c.count == 0 {
 		c.ids.clear()
@@ -206,7 +206,7 @@ func (g *group) nextCold() *stretch {
 	if g.cold == 0 {
 		return nil
 	}
-	vs := g.t.cold.stretches.vs
+	vs := g.t.cold.stretches
 	return &vs[min(sort.Search(len(vs), func(i int) bool { return vs[i].lastPlace > g.since }), len(vs)-1)]
 }
 
@@ -224,7 +224,7 @@ func (t *topic) first() uint64 {
 	if t.cold.count == 0 {
 		return t.log.first()
 	}
-	first := t.cold.stretches.head().first
+	first := t.cold.stretches[0].first
 	if t.log.count > 0 {
 		first = min(first, t.log.first())
 	}

@@ -11,7 +11,7 @@ type memory struct {
 	t     *topic
 	kind  byte // of the records
 	ids   container.Table[*remembered]
-	next  queue[*remembered]                // in order: nearly all, where all windows are as long
+	next  []*remembered                     // in order: nearly all, where all windows are as long
 	until container.Heap[tick, *remembered] // those that are forgotten before the last one of next
 	first tick                              // when the first one is forgotten
 	spare []*remembered
@@ -93,8 +93,8 @@ func (m *memory) remember(r remembered) {
 	*kept = r
 	m.ids.Put(kept)
 	m.first = min(m.first, r.until)
-	if n := len(m.next.vs); n == 0 || m.next.vs[n-1].until <= r.until {
-		m.next.push(kept)
+	if n := len(m.next); n == 0 || m.next[n-1].until <= r.until {
+		m.next = append(m.next, kept)
 	} else {
 		m.until.Push(r.until, r.seq, kept)
 	}
@@ -106,12 +106,12 @@ func (m *memory) forgetFirst() {
 		first = m.until.Top()
 		m.until.RemoveAt(0)
 	} else {
-		first = *m.next.head()
-		m.next.pop()
+		first = m.next[0]
+		m.next = popFirst(m.next)
 	}
 	m.ids.Remove(first)
-	if m.first = m.until.Next(); !m.next.empty() {
-		m.first = min(m.first, (*m.next.head()).until)
+	if m.first = m.until.Next(); len(m.next) > 0 {
+		m.first = min(m.first, m.next[0].until)
 	}
 	if j := m.t.journal; j != nil {
 		j.key = appendTextKey(j.key[:0], j.number, m.kind, first.id)

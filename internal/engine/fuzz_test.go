@@ -37,7 +37,7 @@ func FuzzRecords(f *testing.F) {
 	behind := mark(12)
 	add(&behind)
 	t.addCold(7, 7, now.tick, 100, 10, now)
-	add(&storedStretch{t.cold.stretches.vs[0], t.cold.ids.seed, t.cold.open})
+	add(&storedStretch{t.cold.stretches[0], t.cold.ids.seed, t.cold.open})
 	t.cold.ids.add(t.cold.ids.hash("b"), 7)
 	add(t.storedCold())
 	table := t.cold.ids.appendTable([]byte{recordVersion}, int(t.cold.ids.hash("b")>>32%coldTables))

@@ -116,7 +116,7 @@ func notApplied(err error) error {
 func (t *topic) melt(ctx context.Context, now moment, use func(t *topic, es []*entry, now moment)) error {
 	t.cold.melting++
 	for t.cold.count > 0 {
-		s := t.cold.stretches.head()
+		s := t.cold.stretches[0]
 		w := t.beginThaw(s.first, s.last)
 		w.use = use
 		err := w.run(ctx, t.unlock(now))

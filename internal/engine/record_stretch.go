@@ -19,11 +19,11 @@ type storedStretch struct {
 // closeStretch has the newest stretch recorded, before another one begins.
 func (t *topic) closeStretch(now moment) {
 	c := &t.cold
-	n := len(c.stretches.vs)
+	n := len(c.stretches)
 	if n == 0 {
 		return
 	}
-	s := &c.stretches.vs[n-1]
+	s := &c.stretches[n-1]
 	if s.recorded || s.last-s.first+1 != uint64(s.count) || len(c.open) != s.count || c.loading != nil &&
 		c.loaded >= s.first {
 		return

@@ -242,7 +242,7 @@ func (r *restorer) arrange() {
 		}
 	}
 	slices.SortStableFunc(r.settled, func(a, b settlement) int { return cmp.Compare(a.at, b.at) })
-	t.settled.vs = r.settled
+	t.settled = r.settled
 }
 
 // relink puts an item where its state needs it to be.

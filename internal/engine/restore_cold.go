@@ -11,8 +11,8 @@ func (r *restorer) staysCold(f *found) bool {
 		f.message.TTL != 0 || r.claims[f.seq] != nil || !t.wantsCold(h.fan) || !t.cold.ids.covers(f.seq) {
 		return false
 	}
-	n := len(t.cold.stretches.vs)
-	return n == 0 || h.fan > t.cold.stretches.vs[n-1].lastPlace
+	n := len(t.cold.stretches)
+	return n == 0 || h.fan > t.cold.stretches[n-1].lastPlace
 }
 
 // keepCold counts a message that stays in the store only.
@@ -33,7 +33,7 @@ func (r *restorer) restoreCold(s *storedCold) bool {
 	}
 	t.cold = *s.tail
 	t.stats.Messages += int64(s.tail.count)
-	for _, x := range s.tail.stretches.vs {
+	for _, x := range s.tail.stretches {
 		t.stats.Bytes += x.bytes
 	}
 	for _, x := range s.groups {

@@ -44,6 +44,6 @@ func (r *restorer) keepStretch(s *storedStretch) {
 	}
 	c.keys.least = s.lastPlace // nothing is known of their keys
 	c.count += s.count
-	c.stretches.push(s.stretch)
+	c.stretches = append(c.stretches, s.stretch)
 	c.open = c.open[:0]
 }

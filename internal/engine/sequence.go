@@ -118,3 +118,12 @@ func (q *sequence[T]) all() []*T {
 	}
 	return vs
 }
+
+// popFirst drops the first of a list that is a queue, and what only that held; with the last one the list itself.
+func popFirst[T any](vs []T) []T {
+	clear(vs[:1])
+	if len(vs) == 1 {
+		return nil
+	}
+	return vs[1:]
+}

@@ -88,8 +88,8 @@ func (s *storedCold) walk(w *walk) {
 		count(w, &s.groups[i].number, math.MaxUint32)
 		count(w, &s.groups[i].cold, 1<<62)
 	}
-	for i := range c.stretches.vs {
-		c.stretches.vs[i].walk(w)
+	for i := range c.stretches {
+		c.stretches[i].walk(w)
 	}
 	for last := uint64(0); w.more(); {
 		var x stretch
@@ -99,7 +99,7 @@ func (s *storedCold) walk(w *walk) {
 		last = x.last
 		c.count += x.count
 		c.keys.least = x.lastPlace // nothing is known of their keys
-		c.stretches.push(x)
+		c.stretches = append(c.stretches, x)
 	}
 }
 

@@ -144,14 +144,14 @@ func TestReadyTimes(t *testing.T) {
 
 func compareReadyTimes(t *rapid.T, r *readyTimes, want map[tick]int) {
 	got, empty := map[tick]int{}, 0
-	for _, at := range r.times.vs {
+	for _, at := range r.times {
 		if at.items == 0 {
 			empty++
 		} else {
 			got[at.since] = at.items
 		}
 	}
-	if !maps.Equal(got, want) || empty != r.empty || len(r.times.vs) > 64 && empty > len(r.times.vs)/2 {
+	if !maps.Equal(got, want) || empty != r.empty || len(r.times) > 64 && empty > len(r.times)/2 {
 		t.Fatalf("got %v with %d empty (counted %d), want %v", got, empty, r.empty, want)
 	}
 }

@@ -111,7 +111,7 @@ func (w *thaw) readRecord(key, value []byte) error {
 func (w *thaw) insert(now moment) error {
 	t := w.t
 	if i := t.cold.find(w.first); i >= 0 {
-		s := t.cold.stretches.vs[i]
+		s := t.cold.stretches[i]
 		if whole := w.first == s.first && w.last == s.last; whole && len(w.found) != s.count {
 			return t.errUnreadable(fmt.Errorf("%d messages lie between 0-%d and 0-%d, but %d should", len(w.found), s.first,
 				s.last, s.count))
@@ -126,7 +126,7 @@ func (w *thaw) insert(now moment) error {
 
 // insertInto moves what was read out of a stretch.
 func (w *thaw) insertInto(i int, now moment) {
-	t, s := w.t, &w.t.cold.stretches.vs[i]
+	t, s := w.t, &w.t.cold.stretches[i]
 	es, bytes := make([]*entry, len(w.found)), int64(0)
 	for n := range w.found {
 		es[n] = t.thawed(&w.found[n], now)

@@ -25,7 +25,7 @@ type topic struct {
 	delayed container.Heap[tick, *entry]
 	expires container.Heap[tick, *entry]
 	waiting scheduler.Waiting[item] // until a tick
-	settled queue[settlement]       // kept until
+	settled []settlement            // kept until
 	invalid sequence[entry]
 	cold    coldTail
 

@@ -189,21 +189,21 @@ func (t *topic) conclude(e *entry, now moment) {
 	}
 	t.cool(e)
 	e.kept++
-	t.settled.push(settlement{seq: e.seq, at: now.tick, kept: e.kept})
+	t.settled = append(t.settled, settlement{seq: e.seq, at: now.tick, kept: e.kept})
 }
 
 // keptUntil returns when trim has something to do. Something is kept.
 func (t *topic) keptUntil() tick {
-	if most := t.config.KeepMost; most > 0 && int64(len(t.settled.vs)) > most {
+	if most := t.config.KeepMost; most > 0 && int64(len(t.settled)) > most {
 		return 0 // overdue
 	}
-	return moment{tick: t.settled.head().at}.after(t.config.Keep)
+	return moment{tick: t.settled[0].at}.after(t.config.Keep)
 }
 
 // trim removes the message that was settled first, unless a reset brought it back meanwhile.
 func (t *topic) trim(now moment) {
-	s := *t.settled.head()
-	t.settled.pop()
+	s := t.settled[0]
+	t.settled = popFirst(t.settled)
 	if e := t.log.get(s.seq); e != nil && e.state == fanned && e.kept == s.kept && e.settled() {
 		t.noteTrimmed(e)
 		t.remove(e, now)
