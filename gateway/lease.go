@@ -15,10 +15,11 @@ import (
 )
 
 // leases makes the handles that clients in other languages hold: which gateway, which session, which delivery, and a
-// signature.
+// signature. What signs is used again, because keying it costs more than a signature: to make a handle and read it
+// takes 8 allocations instead of 18 (BenchmarkLease).
 type leases struct {
 	node string
-	macs *sync.Pool // of hash.Hash with the key: keying one costs more than a signature
+	macs *sync.Pool // of hash.Hash with the key
 }
 
 func newLeases(node string) leases {

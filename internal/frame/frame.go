@@ -68,7 +68,8 @@ const (
 	keptPiece = 1 << 20
 )
 
-// pieces are buffers of Write.
+// pieces are buffers of Write: 548 bytes instead of 139 kB for an answer with a thousand messages of 1 KiB, and 208
+// instead of 2.9 kB with one (BenchmarkWrite).
 var pieces = sync.Pool{New: func() any { return new([]byte) }}
 
 // Write writes the frame of v, which has this Size, in pieces: whoever reads it begins with the first while the next is
