@@ -62,10 +62,10 @@ func (s *subscription) Drain(ctx context.Context) error {
 // returned is kept for Close.
 func (s *subscription) giveBackUnseen(ctx context.Context) error {
 	s.Mu.Lock()
-	stray, unknown := s.stray, s.unknown
-	s.stray, s.unknown = nil, nil
+	unseen, unknown := s.unseen, s.unknown
+	s.unseen, s.unknown = nil, nil
 	s.Mu.Unlock()
-	s.unclaim(ctx, stray)
+	s.unclaim(ctx, unseen)
 	claims := make([][]any, len(s.keys))
 	for _, a := range unknown {
 		claims[a.shard] = append(claims[a.shard], "u"+a.token)
@@ -73,7 +73,7 @@ func (s *subscription) giveBackUnseen(ctx context.Context) error {
 	err := s.leave(ctx, claims, make([][]any, len(s.keys)), "")
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	s.stray = append(s.stray, slices.DeleteFunc(stray, func(d *driver.Delivery) bool {
+	s.unseen = append(s.unseen, slices.DeleteFunc(unseen, func(d *driver.Delivery) bool {
 		return !s.Held[d.Token.(*token)]
 	})...)
 	if err != nil {

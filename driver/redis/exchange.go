@@ -50,7 +50,7 @@ func (s *subscription) await(ctx context.Context, most int, news <-chan struct{}
 // takeAlong returns a claim to go with an acknowledgement, for a Receive that waits, if that may find something then:
 // room, or a key of which nothing is held any more. The caller has the lock.
 func (s *subscription) takeAlong(shard int, leaving []*token) *attachedClaim {
-	if len(s.waiting) == 0 || !s.Gate.Receives() || s.abandoned > 0 || len(s.stray)+len(s.unknown) > 0 {
+	if len(s.waiting) == 0 || !s.Gate.Receives() || s.abandoned > 0 || len(s.unseen)+len(s.unknown) > 0 {
 		return nil
 	}
 	room := s.Gate.Left(len(s.Held))

@@ -50,7 +50,7 @@ func (d *Driver) move(ctx context.Context, m *driver.Move) error {
 				return err
 			}
 		default:
-			return redisshell.Verdict(m.Target, reply.Text(0))
+			return redisshell.ErrUnchanged(m.Target, reply.Text(0))
 		}
 	}
 	return d.topics.Gone(s.t)
@@ -69,7 +69,7 @@ func edited(old, edit *driver.Message) []any {
 // mend publishes what an operator wrote in place of an entry that could not be decoded.
 func (d *Driver) mend(ctx context.Context, s *shard, seq string, m *driver.Move) error {
 	if m.Edit == nil {
-		return redisshell.Verdict(m.Target, "invalid")
+		return redisshell.ErrUnchanged(m.Target, "invalid")
 	}
 	msg := *m.Edit
 	msg.Topic, msg.Delay, msg.At = s.t.Name, m.After, time.Time{}

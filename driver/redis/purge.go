@@ -92,6 +92,6 @@ func (d *Driver) Delete(ctx context.Context, ts []driver.Target) []error {
 		if err != nil {
 			return err
 		}
-		return redisshell.Verdict(*target, reply.Text(0))
+		return redisshell.ErrUnchanged(*target, reply.Text(0))
 	})
 }

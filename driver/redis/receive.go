@@ -30,8 +30,8 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 		}
 		p, err := s.reserve(max)
 		s.unclaim(ctx, p.extra)
-		if err != nil || len(p.stray) > 0 {
-			return p.stray, err
+		if err != nil || len(p.unseen) > 0 {
+			return p.unseen, err
 		}
 		if len(p.extra) > 0 {
 			continue
@@ -55,7 +55,7 @@ func (s *subscription) Receive(ctx context.Context, max int) ([]*driver.Delivery
 
 // plan is one claim under way, or what an earlier one brought for nobody.
 type plan struct {
-	stray    []*driver.Delivery // are returned
+	unseen   []*driver.Delivery // are returned
 	extra    []*driver.Delivery // cannot be returned
 	most     int                // deliveries that the caller takes
 	room     int                // for new ones
@@ -81,8 +81,8 @@ func (s *subscription) reserve(most int) (p plan, err error) {
 		return p, err
 	}
 	p.most, p.news = most, s.Gate.News()
-	p.stray, p.extra = s.takeStray(most)
-	if len(p.stray)+len(p.extra) > 0 || s.abandoned > 0 { // the claim of who gave up comes first, so that order is kept
+	p.unseen, p.extra = s.takeUnseen(most)
+	if len(p.unseen)+len(p.extra) > 0 || s.abandoned > 0 { // the claim of who gave up comes first, so that order is kept
 		return p, nil
 	}
 	s.DropEnded()
@@ -95,21 +95,21 @@ func (s *subscription) reserve(most int) (p plan, err error) {
 	return p, nil
 }
 
-// takeStray takes what is still held of what a cancelled claim brought. A run is never spread over two calls of
+// takeUnseen takes what is still held of what a cancelled claim brought. A run is never spread over two calls of
 // Receive: a settlement that returns the rest of it could cross the second one. What does not fit of it is released.
 // The caller has the lock.
-func (s *subscription) takeStray(most int) (stray []*driver.Delivery, extra []*driver.Delivery) {
+func (s *subscription) takeUnseen(most int) (unseen []*driver.Delivery, extra []*driver.Delivery) {
 	keys := map[string]bool{}
-	rest := s.stray[:0:0]
+	rest := s.unseen[:0:0]
 	now := time.Now()
-	for _, d := range s.stray {
+	for _, d := range s.unseen {
 		t := d.Token.(*token)
 		switch {
 		case !s.Held[t] || now.After(t.until):
 		case expired(d, now):
 			extra = append(extra, d)
-		case len(stray) < most:
-			stray = append(stray, d)
+		case len(unseen) < most:
+			unseen = append(unseen, d)
 			keys[d.Key] = d.Key != ""
 		case keys[d.Key]:
 			extra = append(extra, d)
@@ -117,8 +117,8 @@ func (s *subscription) takeStray(most int) (stray []*driver.Delivery, extra []*d
 			rest = append(rest, d)
 		}
 	}
-	s.stray = rest
-	return stray, extra
+	s.unseen = rest
+	return unseen, extra
 }
 
 // claimFor claims into reserved room. If ctx ends meanwhile, what is claimed is kept for the next Receive.
@@ -139,7 +139,7 @@ func (s *subscription) claimFor(ctx context.Context, p plan) ([]*driver.Delivery
 		select {
 		case <-abandoned:
 			s.abandoned--
-			s.stray = append(s.stray, ds...)
+			s.unseen = append(s.unseen, ds...)
 			s.Gate.Announce()
 		default:
 			done <- result{ds, err}
@@ -242,8 +242,8 @@ func (s *subscription) recover(ctx context.Context, p plan) ([]*driver.Delivery,
 		}
 	}
 	s.Mu.Lock()
-	s.stray = append(s.stray, found...)
-	ds, extra := s.takeStray(p.most)
+	s.unseen = append(s.unseen, found...)
+	ds, extra := s.takeUnseen(p.most)
 	s.Mu.Unlock()
 	s.unclaim(ctx, extra)
 	return ds, unlessSome(ds, err)

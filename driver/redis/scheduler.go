@@ -15,9 +15,9 @@ import (
 // processes do this at once: promoting is one atomic script, and whoever comes second finds nothing to do. A node that
 // does not answer holds up its own shards only.
 type scheduler struct {
-	d    *Driver
-	kick chan struct{}
-	work sync.WaitGroup
+	d     *Driver
+	woken chan struct{}
+	work  sync.WaitGroup
 
 	mu      sync.Mutex
 	next    map[*shard]time.Time // when something is due; no entry: nothing known
@@ -32,7 +32,7 @@ const (
 )
 
 func newScheduler(d *Driver) *scheduler {
-	return &scheduler{d: d, kick: make(chan struct{}, 1), next: map[*shard]time.Time{}, all: map[*shard]bool{},
+	return &scheduler{d: d, woken: make(chan struct{}, 1), next: map[*shard]time.Time{}, all: map[*shard]bool{},
 		busy: map[*shard]bool{}}
 }
 
@@ -64,7 +64,7 @@ func (c *scheduler) note(s *shard, at time.Time) {
 
 func (c *scheduler) wake() {
 	select {
-	case c.kick <- struct{}{}:
+	case c.woken <- struct{}{}:
 	default:
 	}
 }
@@ -92,7 +92,7 @@ func (c *scheduler) run(ctx context.Context) {
 		timer.Reset(max(0, min(time.Until(look), c.sleep())))
 		select {
 		case <-timer.C:
-		case <-c.kick:
+		case <-c.woken:
 		case <-ctx.Done():
 			return
 		}

@@ -20,7 +20,7 @@ type subscription struct {
 	// these are guarded by the lock of the member
 	turn      int                // which shard is claimed from first
 	abandoned int                // claims under way for a Receive that was cancelled
-	stray     []*driver.Delivery // claimed for a Receive that was cancelled
+	unseen    []*driver.Delivery // claimed for a Receive that was cancelled
 	unknown   []claimRequest     // claims whose answer did not come
 	waiting   []*waiter          // calls of Receive that have found nothing
 	claims    sync.WaitGroup     // under way

@@ -54,7 +54,7 @@ type claim struct {
 	s     *subscription
 	at    int
 	part  *partition
-	x     stake
+	x     assignment
 	lease string
 	begun time.Time
 	now   time.Time // the server's
@@ -95,7 +95,7 @@ func (c *claim) heard(err error) {
 	s := c.s
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	x := &s.stakes[c.at]
+	x := &s.assignments[c.at]
 	switch {
 	case errors.Is(err, driver.ErrUnknown):
 		x.lost += c.lease + " "

@@ -36,7 +36,7 @@ func (s *subscription) keepOwning(ctx context.Context) {
 		timer := time.NewTimer(s.beat())
 		select {
 		case <-timer.C:
-		case <-s.kick:
+		case <-s.woken:
 		case <-ctx.Done():
 			timer.Stop()
 			return
@@ -59,7 +59,7 @@ func (s *subscription) balanceWhole(ctx context.Context) error {
 // rebalance makes keepOwning look at once.
 func (s *subscription) rebalance() {
 	select {
-	case s.kick <- struct{}{}:
+	case s.woken <- struct{}{}:
 	default:
 	}
 }
@@ -118,7 +118,7 @@ func (s *subscription) balance(ctx context.Context) error {
 // owns notes with which epoch we own a partition, or "" that we do not.
 func (s *subscription) owns(i int, epoch string) {
 	s.Mu.Lock()
-	x := &s.stakes[i]
+	x := &s.assignments[i]
 	taken := x.epoch != epoch && epoch != ""
 	x.epoch = epoch
 	s.Mu.Unlock()
@@ -130,8 +130,8 @@ func (s *subscription) owns(i int, epoch string) {
 // dispossess notes that a partition is not ours any more, and looks what is.
 func (s *subscription) dispossess(i int, epoch string) {
 	s.Mu.Lock()
-	if s.stakes[i].epoch == epoch {
-		s.stakes[i].epoch = ""
+	if s.assignments[i].epoch == epoch {
+		s.assignments[i].epoch = ""
 	}
 	s.Mu.Unlock()
 	s.rebalance()

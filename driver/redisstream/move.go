@@ -74,7 +74,7 @@ func (d *Driver) change(ctx context.Context, target driver.Target, s *script, ar
 				fmt.Sprintf("topic %q has no such group to move a dead letter to", t.Name),
 				"see its groups with 'ferry group ls'", nil)
 		default:
-			return redisshell.Verdict(target, said)
+			return redisshell.ErrUnchanged(target, said)
 		}
 	}
 	return redisshell.NoMessage(target)

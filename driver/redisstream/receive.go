@@ -69,8 +69,8 @@ func (s *subscription) untilDue(room bool) time.Duration {
 	now := time.Now()
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	for i := range s.stakes {
-		if x := &s.stakes[i]; x.epoch != "" && !x.taken {
+	for i := range s.assignments {
+		if x := &s.assignments[i]; x.epoch != "" && !x.taken {
 			wait = min(wait, x.due.Sub(now))
 		}
 	}
@@ -131,15 +131,15 @@ func (s *subscription) choose(room int) (claims []*claim) {
 	defer s.Mu.Unlock()
 	if now.Sub(s.looked) >= s.d.o.Fallback {
 		s.looked = now
-		for i := range s.stakes {
-			s.stakes[i].ready = true
+		for i := range s.assignments {
+			s.assignments[i].ready = true
 		}
 	}
-	n, most := len(s.stakes), max(1, room/smallClaim)
+	n, most := len(s.assignments), max(1, room/smallClaim)
 	for k := 0; k < n && len(claims) < most; k++ {
 		s.turn++
 		at := s.turn % n
-		x := &s.stakes[at]
+		x := &s.assignments[at]
 		deep := x.deep && room > smallClaim
 		if x.epoch == "" || x.taken || !x.ready && now.Before(x.due) || deep && len(claims) > 0 {
 			continue
@@ -156,7 +156,7 @@ func (s *subscription) choose(room int) (claims []*claim) {
 // put notes how a claim ended.
 func (s *subscription) put(c *claim) {
 	s.Mu.Lock()
-	x := &s.stakes[c.at]
+	x := &s.assignments[c.at]
 	x.taken = false
 	if x.epoch == c.x.epoch {
 		x.ready, x.deep, x.due = x.ready || c.got.more, c.got.deep, time.Now().Add(c.got.next)

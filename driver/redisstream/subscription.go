@@ -23,18 +23,18 @@ type subscription struct {
 	balancing sync.Mutex // one balance at a time
 	members   []string   // as last seen; guarded by balancing
 
-	kick chan struct{}
-	stop context.CancelFunc // of keepOwning
-	work sync.WaitGroup     // keepOwning, and claims under way
+	woken chan struct{}
+	stop  context.CancelFunc // of keepOwning
+	work  sync.WaitGroup     // keepOwning, and claims under way
 
 	// these are guarded by the lock of the member
-	stakes []stake
-	looked time.Time // when all partitions were looked at whatever we knew of them
-	turn   int       // which partition is claimed from first
+	assignments []assignment
+	looked      time.Time // when all partitions were looked at whatever we knew of them
+	turn        int       // which partition is claimed from first
 }
 
-// stake is what a subscription knows of one partition.
-type stake struct {
+// assignment is what a subscription knows of one partition, be it the owner or not.
+type assignment struct {
 	epoch string    // with which we own it, or ""
 	lost  string    // tokens of claims whose answers did not come
 	ready bool      // there may be something to claim
@@ -77,7 +77,7 @@ const newestForm = ".2"
 
 // Subscribe joins a group, and creates topic and group if they do not exist.
 func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driver.Subscription, error) {
-	s := &subscription{d: d, kick: make(chan struct{}, 1)}
+	s := &subscription{d: d, woken: make(chan struct{}, 1)}
 	err := s.Join(ctx, d.shell.Refuse, o, d.caps, d.shell.NewToken()+newestForm)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 	if s.t, err = d.joinAll(ctx, s.Options.Topic, m); err != nil {
 		return nil, err
 	}
-	s.stakes = make([]stake, len(s.t.Parts))
+	s.assignments = make([]assignment, len(s.t.Parts))
 	d.wake.Listen(s.t, func(p *partition) string { return p.key })
 	if err := s.balance(ctx); err != nil {
 		return nil, err
@@ -104,9 +104,9 @@ func (d *Driver) Subscribe(ctx context.Context, o driver.SubscribeOptions) (driv
 // stir says that there may be something to claim from a partition, or -1 from any.
 func (s *subscription) stir(at int) {
 	s.Mu.Lock()
-	for i := range s.stakes {
+	for i := range s.assignments {
 		if at < 0 || at == i {
-			s.stakes[i].ready = true
+			s.assignments[i].ready = true
 		}
 	}
 	s.Mu.Unlock()
@@ -129,8 +129,8 @@ func (s *subscription) Drain(ctx context.Context) error {
 	}
 	s.Gate.Drain()
 	var calls []*scriptCall
-	for i := range s.stakes {
-		if lost := s.stakes[i].lost; lost != "" {
+	for i := range s.assignments {
+		if lost := s.assignments[i].lost; lost != "" {
 			calls = append(calls, &scriptCall{part: s.t.Parts[i], script: &s.d.scripts.leave,
 				args: []any{s.Options.Group, "", lost}})
 		}
@@ -165,9 +165,9 @@ func (s *subscription) Close(ctx context.Context) error {
 	}
 	clear(s.Held)
 	clear(s.Begun)
-	lost := make([]string, len(s.stakes))
+	lost := make([]string, len(s.assignments))
 	for i := range lost {
-		lost[i] = s.stakes[i].lost
+		lost[i] = s.assignments[i].lost
 	}
 	s.Mu.Unlock()
 	return s.leave(ctx, tokens, lost)

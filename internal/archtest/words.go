@@ -12,12 +12,13 @@ import (
 var Retired = []Words{
 	{"driver/kafka", []string{"asked", "called", "handed", "handing", "loan", "loans", "making", "mourn", "park",
 		"parked", "side", "sides", "standing", "thrifty", "visiting"}},
-	{"driver/redis", []string{"ask", "joint", "parcel", "parcels", "word"}},
-	{"driver/redisstream", []string{"ask", "joint", "parcel", "parcels", "word"}},
+	{"driver/redis", []string{"ask", "joint", "kick", "parcel", "parcels", "stray", "word"}},
+	{"driver/redisstream", []string{"ask", "joint", "kick", "parcel", "parcels", "stake", "stakes", "word"}},
 	{"admin", []string{"clerk", "desk", "office"}},
 	{"deadletter", []string{"clerk", "desk", "office"}},
 	{"guard", []string{"desk"}},
-	{"internal/engine", []string{"parcel", "parcels"}},
+	{"internal/engine", []string{"parcel", "parcels", "shelf"}},
+	{"internal/redisshell", []string{"verdict", "verdicts"}},
 	{"test/torture/rig", []string{"clerk", "desk", "loan", "office", "thrifty"}},
 }
 

@@ -60,13 +60,13 @@ func readFound(topic string, seq uint64, value []byte) found {
 	return f
 }
 
-// shelf copies values that are only lent. Small ones share allocations, as bodies in memory do.
-type shelf struct{ room []byte }
+// arena copies values that are only lent. Small ones share allocations, as bodies in memory do.
+type arena struct{ room []byte }
 
-const shelfSize = 16 << 10
+const arenaSize = 16 << 10
 
 // keep copies a value, of which about so many are to come.
-func (s *shelf) keep(value []byte, left int) []byte {
+func (s *arena) keep(value []byte, left int) []byte {
 	if value == nil {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (s *shelf) keep(value []byte, left int) []byte {
 		return append([]byte(nil), value...)
 	}
 	if cap(s.room)-len(s.room) < n {
-		s.room = make([]byte, 0, max(n, min(shelfSize, left*n)))
+		s.room = make([]byte, 0, max(n, min(arenaSize, left*n)))
 	}
 	at := len(s.room)
 	s.room = append(s.room, value...)
@@ -94,7 +94,7 @@ func (t *topic) readAll(seqs []uint64) ([]found, error) {
 		room = appendNumberKey(room, t.journal.number, kindMessage, seq)
 		keys[i] = room[at:]
 	}
-	var bodies shelf
+	var bodies arena
 	err := t.e.o.Store.Read(keys, func(i int, value []byte) {
 		if fs[i] = readFound(t.name, seqs[i], value); fs[i].message != nil {
 			fs[i].message.Body = bodies.keep(fs[i].message.Body, len(seqs)-i)

@@ -16,7 +16,7 @@ type thaw struct {
 	first, last uint64
 	hot         []uint64 // between first and last, in memory when it began
 	found       []found
-	bodies      shelf
+	bodies      arena
 
 	use  func(t *topic, es []*entry, now moment) // gets what was read before anybody else; nil: nobody does
 	done func()                                  // is called with the topic locked, when all of it is in memory

@@ -9,8 +9,8 @@ import (
 	"github.com/ferrymq/ferry/internal/refusal"
 )
 
-// verdicts are why a script has not changed a message.
-var verdicts = map[string]struct {
+// unchanged are why a script has not changed a message.
+var unchanged = map[string]struct {
 	kind       error
 	text, hint string
 }{
@@ -24,9 +24,9 @@ var verdicts = map[string]struct {
 	"invalid": {driver.ErrInvalid, "cannot be decoded", "give its content in Edit, or delete it"},
 }
 
-// Verdict turns the answer of a script that was to change a message into an error, or nil if it has.
-func Verdict(target driver.Target, answer string) error {
-	switch v, known := verdicts[answer]; {
+// ErrUnchanged turns the answer of a script that was to change a message into an error, or nil if it has.
+func ErrUnchanged(target driver.Target, answer string) error {
+	switch why, known := unchanged[answer]; {
 	case answer == "ok":
 		return nil
 	case answer == "outlived":
@@ -34,7 +34,7 @@ func Verdict(target driver.Target, answer string) error {
 	case answer == "missing":
 		return NoMessage(target)
 	case known:
-		return driver.NewError(v.kind, "message "+describe(target)+" "+v.text, v.hint, nil)
+		return driver.NewError(why.kind, "message "+describe(target)+" "+why.text, why.hint, nil)
 	}
 	return redisconn.Reply{answer}.ErrShape("a change of one message")
 }
