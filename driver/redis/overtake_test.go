@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"context"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -12,22 +13,19 @@ import (
 
 func TestNoMessageOvertakesARefusedOne(t *testing.T) {
 	t.Parallel()
-	redistest.NoOvertaking(t, func(c *goredis.Client) driver.Driver {
-		d, err := redis.New(t.Context(), redis.Options{Client: c, Prefix: namespace()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	})
+	redistest.NoOvertaking(t, openOver)
 }
 
 func TestNoOutcomeOvertakesARefusedOne(t *testing.T) {
 	t.Parallel()
-	redistest.NoOutcomeOvertakes(t, func(c *goredis.Client) driver.Driver {
-		d, err := redis.New(t.Context(), redis.Options{Client: c, Prefix: namespace()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	})
+	redistest.NoOutcomeOvertakes(t, openOver)
+}
+
+func openOver(t testing.TB, c *goredis.Client) driver.Driver {
+	t.Helper()
+	d, err := redis.New(context.Background(), redis.Options{Client: c, Prefix: namespace()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

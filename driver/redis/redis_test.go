@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/ferrymq/ferry/driver"
@@ -18,13 +17,8 @@ import (
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	goredis.SetLogger(silence{}) // it tells of every connection that fails, and here many do
 	goleak.VerifyTestMain(redistest.Main(m))
 }
-
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
 
 // open returns a driver with a namespace of its own.
 func open(t testing.TB, url, prefix string) *redis.Driver {

@@ -1,6 +1,8 @@
 package redisstream_test
 
 import (
+	"context"
+	"crypto/rand"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -12,22 +14,19 @@ import (
 
 func TestNoMessageOvertakesARefusedOne(t *testing.T) {
 	t.Parallel()
-	redistest.NoOvertaking(t, func(c *goredis.Client) driver.Driver {
-		d, err := redisstream.New(t.Context(), redisstream.Options{Client: c, Prefix: "overtake"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	})
+	redistest.NoOvertaking(t, openOver)
 }
 
 func TestNoOutcomeOvertakesARefusedOne(t *testing.T) {
 	t.Parallel()
-	redistest.NoOutcomeOvertakes(t, func(c *goredis.Client) driver.Driver {
-		d, err := redisstream.New(t.Context(), redisstream.Options{Client: c, Prefix: "outcomes"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	})
+	redistest.NoOutcomeOvertakes(t, openOver)
+}
+
+func openOver(t testing.TB, c *goredis.Client) driver.Driver {
+	t.Helper()
+	d, err := redisstream.New(context.Background(), redisstream.Options{Client: c, Prefix: "t" + rand.Text()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/ferrymq/ferry/driver"
@@ -23,13 +22,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	goredis.SetLogger(silence{}) // it tells of every connection that fails, and here many do
 	goleak.VerifyTestMain(redistest.Main(m))
 }
-
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
 
 // open returns a driver with a namespace of its own.
 func open(t testing.TB, url, prefix string) *redisstream.Driver {

@@ -46,13 +46,13 @@ func (r *refuser) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.
 // NoOvertaking demands of a driver on this client that, whichever command of a Publish the server refuses, no message
 // is stored that has one before it, of its key, that is not: who publishes again what was refused would turn their
 // order round.
-func NoOvertaking(t *testing.T, open func(c *goredis.Client) driver.Driver) {
+func NoOvertaking(t *testing.T, open func(t testing.TB, c *goredis.Client) driver.Driver) {
 	t.Helper()
 	c := goredis.NewClient(&goredis.Options{Addr: Shared(t).Addr()})
 	t.Cleanup(func() { _ = c.Close() })
 	r := new(refuser)
 	c.AddHook(r)
-	d := open(c)
+	d := open(t, c)
 	t.Cleanup(func() { _ = d.Close(context.Background()) })
 	const messages = 600 // more than go in one script
 	for n := int64(1); ; n++ {
@@ -84,13 +84,13 @@ func NoOvertaking(t *testing.T, open func(c *goredis.Client) driver.Driver) {
 // NoOutcomeOvertakes demands of a driver on this client that, whichever command of a Settle the server refuses, no
 // outcome stands that has one before it, of its key, that does not. Some need several commands: those of a message that
 // was retried before, those with follow-ups in another topic, and more than go in one script.
-func NoOutcomeOvertakes(t *testing.T, open func(c *goredis.Client) driver.Driver) {
+func NoOutcomeOvertakes(t *testing.T, open func(t testing.TB, c *goredis.Client) driver.Driver) {
 	t.Helper()
 	c := goredis.NewClient(&goredis.Options{Addr: Shared(t).Addr()})
 	t.Cleanup(func() { _ = c.Close() })
 	r := new(refuser)
 	c.AddHook(r)
-	d := open(c)
+	d := open(t, c)
 	t.Cleanup(func() { _ = d.Close(context.Background()) })
 	for n := int64(1); n <= 12; n++ {
 		name := fmt.Sprintf("outcomes%d", n)

@@ -1,9 +1,12 @@
 package redistest
 
 import (
+	"context"
 	"os"
 	"sync"
 	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // shared is the server of this test process. It must outlive every test, so it can belong to none of them; Main owns
@@ -37,11 +40,17 @@ func Shared(t testing.TB) *Server {
 // Runner runs the tests of a package and then ends the shared server.
 type Runner struct{ tests *testing.M }
 
-// Main makes Shared usable: goleak.VerifyTestMain takes its result in place of m.
+// Main makes Shared usable, and silences the client library, which tells of every connection that fails. What it
+// returns goleak.VerifyTestMain takes in place of m.
 func Main(m *testing.M) Runner {
+	goredis.SetLogger(silence{})
 	shared.owned = true
 	return Runner{m}
 }
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
 
 // Run runs the tests and returns their exit code, when nothing of the shared server is left.
 func (r Runner) Run() int {
