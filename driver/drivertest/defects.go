@@ -198,6 +198,8 @@ func deliveryDefects() []Defect {
 				return errs
 			}}
 		}, []string{"stop/settle outlives its context"}, false},
+		{"what is ready comes late", claimLate, []string{"order/busy key blocks no other",
+			"order/busy key blocks no priority", "order/follower wakes a receive"}, false},
 		{"cancelled claim lost", claimLost, []string{"stop/cancel loses no claim"}, true},
 		{"followers pass a failing head", joining(func(o *driver.SubscribeOptions) { o.Order = driver.Relaxed }),
 			[]string{"order/strict followers wait", "order/retry of a run blocks its tail"}, false},
@@ -273,6 +275,18 @@ func shuffled(d driver.Driver) driver.Driver {
 		ds, err := below.Receive(ctx, most)
 		slices.Reverse(ds)
 		return ds, err
+	}}
+}
+
+// claimLate claims when it next looks, which is every second.
+func claimLate(d driver.Driver) driver.Driver {
+	return &broken{Driver: d, receive: func(ctx context.Context, below driver.Subscription, most int) ([]*driver.Delivery,
+		error) {
+		select {
+		case <-time.After(unit):
+		case <-ctx.Done():
+		}
+		return below.Receive(ctx, most)
 	}}
 }
 

@@ -77,12 +77,12 @@ func (s *subscription) untilDue(room bool) time.Duration {
 	return max(wait, 0)
 }
 
-// claim takes from the partitions that we own and that may have something, in turn. It is never cut short by ctx: what
-// it took must be known.
-func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery, error) {
+// claim takes from the partitions that we own and that may have something, in turn. No call of it is cut short by the
+// caller's context: what it took must be known.
+func (s *subscription) claim(caller context.Context, room int) ([]*driver.Delivery, error) {
 	defer s.work.Done()
 	defer s.free(room)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), claimPatience)
 	defer cancel()
 	if err := s.d.shell.Claims.Take(ctx); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s *subscription) claim(ctx context.Context, room int) ([]*driver.Delivery,
 			s.put(c)
 			all, deep = append(all, c.got.ds...), deep || c.got.deep
 		}
-		if !deep && len(all) > 0 { // what comes one by one does not wait for others
+		if !deep && len(all) > 0 || caller.Err() != nil { // what comes one by one does not wait for others
 			break
 		}
 		if len(all) > 0 && first.IsZero() {

@@ -6,15 +6,20 @@
 -- Returns {"stale"}, {"lost"} for one who is not the owner, or {"ok", now, next due or "", "1" if the owner may read the rest itself or
 --   "2" if there may be more, list of {id, attempts, lost leases, cause, published, fields}, entries that are plain, what META has of those, "1" if their
 --   claim is noted whole}.
-local ROUNDS = 16 -- in which something is read whose key is free; then somebody else's turn is due
-local g, run, picked = ARGV[2], tonumber(ARGV[8]), {}
-if not entries then ours_for(g) end -- what the gate has read, it has looked at
-if blocked then
+local ROUNDS, ENOUGH = 16, 1048576 -- rounds in which something is read whose key is free, and bytes; then somebody else's turn is due
+local g, run, picked, bytes = ARGV[2], tonumber(ARGV[8]), {}, 0
+if blocked then -- what the gate has read, it has looked at
   ahead(g, blocked)
   call('HSET', of(g, 'group'), 'last', entries[#entries][1])
-  return {'ok', int(now), topic[3] or '', '', picked, taken, told}
+  -- Others may be behind them. They are read at once if there is nothing else to deliver, and if all that this may write is ours.
+  if #taken > 0 or #entries < asked or not pcall(ours_for, g) then
+    return {'ok', int(now), topic[3] or '', #entries < asked and '' or '2', picked, taken, told}
+  end
+elseif entries then
+  ahead(g, entries)
+else
+  ours_for(g)
 end
-if entries then ahead(g, entries) end
 advance(100)
 return_lost(g, ARGV[15])
 if group[3] then recover(g) end
@@ -128,21 +133,26 @@ if prio then
   if passed then call('HDEL', TOPIC, 'prio') end
 end
 if not (prio and before(last, prio)) and call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) == 0 then
-  for _ = 1, ROUNDS do
+  for round = blocked and 2 or 1, ROUNDS do
     while #ids < most and call('EXISTS', of(g, 'lane1')) == 1 do serve(1) end
     local room = most - #ids
     if room == 0 then return answer('2') end
     if deep and room > small and not has(of(g, 'skip')) then return answer('1') end
-    if #ids >= small then return answer('2') end
-    if fetch(g, math.min(room, small), ARGV[9]) == 0 then return answer('') end
+    if #ids >= small or bytes > ENOUGH then return answer('2') end
+    local step = round > 1 and #ids == 0 and small or math.min(room, small) -- more where what was read is put aside
+    local n, size = fetch(g, step, ARGV[9])
+    if n == 0 then return answer('') end
+    bytes = bytes + size
     if call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) > 0 then break end
   end
   if call('EXISTS', of(g, 'lane0'), of(g, 'lane2'), of(g, 'lane3')) == 0 then return answer('2') end
 end
 
-local window = call('ZCARD', of(g, 'chain'))
-for lane = 0, 3 do window = window + call('ZCARD', of(g, 'lane' .. lane)) end
-if window < tonumber(ARGV[10]) then fetch(g, tonumber(ARGV[10]) - window, ARGV[9]) end
+local window, offered = call('ZCARD', of(g, 'chain')), 0
+for lane = 0, 3 do offered = offered + call('ZCARD', of(g, 'lane' .. lane)) end
+local room = tonumber(ARGV[10]) - window - offered
+if room < 1 and offered == 0 then room = ROUNDS * small end -- it is full of followers of keys that are held: others are behind them
+local some = room > 0 and fetch(g, room, ARGV[9]) or 0
 
 local lanes, clock_now, pass = {}, tonumber(group[4] or 0), {}
 for lane = 3, 0, -1 do
@@ -168,4 +178,4 @@ end
 if by_weight then
   call('HSET', of(g, 'group'), 'pass', int(clock_now), 'pass0', int(pass[0]), 'pass1', int(pass[1]), 'pass2', int(pass[2]), 'pass3', int(pass[3]))
 end
-return answer(#ids < most and '' or '2')
+return answer(#ids < most and some < room and '' or '2')

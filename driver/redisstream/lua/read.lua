@@ -94,12 +94,15 @@ local function ahead(g, entries)
   line_up(g, q)
 end
 
--- fetch reads up to n entries from the stream into the queues, so that priorities and keys can be seen.
+-- fetch reads up to n entries from the stream into the queues, so that priorities and keys can be seen. It returns how many they are, and the
+-- bytes of their bodies, which come last.
 local function fetch(g, n, consumer)
   local reply = call('XREADGROUP', 'GROUP', g, consumer, 'COUNT', n, 'STREAMS', STREAM, '>')
-  if not reply then return 0 end
+  if not reply then return 0, 0 end
+  local bytes = 0
+  for _, e in ipairs(reply[1][2]) do bytes = bytes + #e[2][#e[2]] end
   ahead(g, reply[1][2])
-  return #reply[1][2]
+  return #reply[1][2], bytes
 end
 
 -- recover puts entries into the queues that an owner read and did not live to take: they are pending, and behind the last one taken.
