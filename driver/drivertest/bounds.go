@@ -58,6 +58,34 @@ func boundOfBytes(t *T) {
 	t.equal(t.stats(topic).Bytes, int64(0), "bytes of an empty topic")
 }
 
+// boundOfBytesAfterEdits: what is delayed or held counts with the bytes that it was last given.
+func boundOfBytesAfterEdits(t *T) {
+	s := t.bounded(driver.TopicConfig{MaxBytes: 20 << 10})
+	small, large := "x", strings.Repeat("x", 16<<10)
+	for _, wait := range []time.Duration{time.Hour, driver.Hold} {
+		for _, to := range []string{small, large} {
+			for _, after := range []time.Duration{0, time.Hour} {
+				m := t.msg(map[string]string{small: large, large: small}[to], delay(wait))
+				t.publish(m)
+				target := driver.Target{Topic: topic, ID: m.ID}
+				t.move(driver.Move{Target: target, After: after, Edit: t.msg(to)})
+				if n := t.stats(topic).Bytes; (n >= 16<<10) != (to == large) {
+					t.Errorf("Bytes is %d after an edit to a body of %d", n, len(to))
+				}
+				t.sound(topic)
+				if to == large {
+					t.full(large)
+				}
+				if after > 0 {
+					t.move(driver.Move{Target: target})
+				}
+				s.ack(s.expect(to)...)
+				t.equal(t.stats(topic).Bytes, int64(0), "bytes of an empty topic")
+			}
+		}
+	}
+}
+
 // boundInABatch: each receipt tells the truth about its message.
 func boundInABatch(t *T) {
 	s := t.bounded(driver.TopicConfig{MaxMessages: 2})

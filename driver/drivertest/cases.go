@@ -233,6 +233,7 @@ func Cases() []Case {
 
 		{"bounds/messages", boundOfMessages},
 		{"bounds/bytes", boundOfBytes},
+		{"bounds/bytes after edits", boundOfBytesAfterEdits},
 		{"bounds/in a batch", boundInABatch},
 		{"bounds/relief passes", boundLetsReliefPass},
 		{"bounds/several groups", boundOfSeveralGroups},

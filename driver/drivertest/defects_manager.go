@@ -13,7 +13,8 @@ func managerDefects() []Defect {
 	return []Defect{
 		{"bound ignored", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, configured: func(c *driver.TopicConfig) { c.MaxMessages, c.MaxBytes = 0, 0 }}
-		}, []string{"bounds/messages", "bounds/bytes", "bounds/in a batch", "publish/one receipt each"}, false},
+		}, []string{"bounds/messages", "bounds/bytes", "bounds/bytes after edits", "bounds/in a batch",
+			"publish/one receipt each"}, false},
 		{"expired never to the dead letters", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, configured: func(c *driver.TopicConfig) { c.ExpiredDead = false }}
 		}, []string{"expiry/to the dead letters"}, false},

@@ -13,7 +13,11 @@ local id, name = named(ARGV[3])
 if id == 'later' and ARGV[2] ~= '' then return {'missing'} end -- it belongs to no group yet
 local later = id == 'later' and unlater(name)
 if later then
-  later.fields, later.cause = fields or later.fields, REPLAY
+  if fields then
+    count('bytes', tonumber(ARGV[8]) - later.bytes)
+    later.fields, later.bytes = fields, tonumber(ARGV[8])
+  end
+  later.cause = REPLAY
   if after > 0 then postpone(name, later, soon + after) else due(name, later) end
   return {'ok'}
 end
