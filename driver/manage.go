@@ -29,7 +29,8 @@ type Manager interface {
 	Purge(ctx context.Context, topic, group string) (int, error)
 
 	// Delete removes single messages, one error each: ErrNotFound, or ErrConflict for one in flight. With a group it is
-	// removed for that group only.
+	// removed for that group only. What is done and kept is removed, too; it is ErrNotFound without
+	// Capabilities.PhysicalDelete.
 	Delete(ctx context.Context, ts []Target) []error
 	// Move makes messages due, one error each: a dead letter is replayed (attempts and deliveries start over, Rounds
 	// grows, a TTL that has passed is lifted), one that waits or is delayed or held is due After from now, an invalid one

@@ -27,10 +27,11 @@ func managerDefects() []Defect {
 		{"purge takes what is in flight", purgeInflight, []string{"purge/what is queued"}, true},
 		{"delete without effect", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, remove: func(ts []driver.Target) []error { return make([]error, len(ts)) }}
-		}, []string{"delete/in each state", "delay/hold then roll back", "dead/deleted"}, true},
+		}, []string{"delete/in each state", "delete/of what is kept", "delay/hold then roll back", "dead/deleted"}, true},
 		{"move without effect", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, move: func(ms []driver.Move) []error { return make([]error, len(ms)) }}
-		}, []string{"move/runs now", "dead/replay starts over", "delay/hold then commit"}, true},
+		}, []string{"move/runs now", "move/settled to another group", "dead/replay starts over",
+			"delay/hold then commit"}, true},
 		{"move in the only group there is", moveInSomeGroup, []string{"move/names a group"}, false},
 		{"replay copies the dead letter", replayCopies, []string{"dead/replay starts over", "dead/conserved"}, true},
 		{"dead letters without history", func(d driver.Driver) driver.Driver {

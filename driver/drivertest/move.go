@@ -95,6 +95,40 @@ func moveOfOthersIsAConflict(t *T) {
 	s.expect("ready")
 }
 
+// moveOfWhatIsSettled: what a group has settled goes to no other group, whether that has settled it or not. Where it is
+// kept it is found, and not dead; else it is not there.
+func moveOfWhatIsSettled(t *T) {
+	keeps := []time.Duration{0, time.Hour}
+	if t.Caps.History == driver.HistoryNone {
+		keeps = keeps[:1]
+	}
+	t.group("audit")
+	t.group("billing")
+	for _, keep := range keeps {
+		t.ok(t.AlterTopic(t.ctx(), topic, t.onePartition(driver.TopicConfig{Keep: keep})), "AlterTopic")
+		ms := t.msgs([]string{"in one", "in both"})
+		t.publish(ms...)
+		a, b := t.subscribe(driver.SubscribeOptions{Group: "audit"}), t.subscribe(driver.SubscribeOptions{Group: "billing"})
+		a.ack(a.take(2)...)
+		ds := b.expect("in one", "in both")
+		b.ack(ds[1])
+		for _, m := range ms {
+			target := driver.Target{Topic: topic, Group: "audit", ID: m.ID}
+			want := driver.ErrNotFound
+			if _, err := t.Get(t.ctx(), target); err == nil {
+				want = driver.ErrConflict
+			}
+			err := t.Move(t.ctx(), []driver.Move{{Target: target, To: "billing"}})[0]
+			t.wantErr(err, want, "Move to another group of a message that is settled "+string(m.Body))
+		}
+		b.ack(ds[0])
+		a.idle()
+		b.idle()
+		a.leave()
+		b.leave()
+	}
+}
+
 // moveNamesAGroup: what waits in a group or has died there is moved in that group alone, which must be named: others
 // may have the same message.
 func moveNamesAGroup(t *T) {

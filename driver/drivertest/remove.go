@@ -156,3 +156,56 @@ func deleteUnblocksTheKey(t *T) {
 	t.ok(t.Delete(t.ctx(), []driver.Target{{Topic: topic, ID: d.ID}})[0], "Delete of the head of a key")
 	t.equal(bodies(s.gather(2)), []string{"a2", "a3"}, "followers")
 }
+
+// deleteOfWhatIsKept: a message that is done and can be found can be removed, in one group or in all. A log that cannot
+// let go of a single one says so.
+func deleteOfWhatIsKept(t *T) {
+	if t.Caps.History == driver.HistoryNone {
+		t.Skip("no history")
+	}
+	t.configure(topic, driver.TopicConfig{Keep: time.Hour})
+	for _, g := range []string{"audit", "billing"} {
+		t.ok(t.EnsureGroup(t.ctx(), topic, g, driver.GroupOptions{}), "EnsureGroup")
+	}
+	ms := t.msgs([]string{"a", "b", "c"})
+	t.publish(ms...)
+	for _, g := range []string{"audit", "billing"} {
+		s := t.subscribe(driver.SubscribeOptions{Group: g})
+		s.ack(s.take(3)...)
+		s.leave()
+	}
+	at := func(group string, i int) driver.Target {
+		return driver.Target{Topic: topic, Group: group, ID: ms[i].ID}
+	}
+	remove := func(target driver.Target) error { return t.Delete(t.ctx(), []driver.Target{target})[0] }
+	if !t.Caps.PhysicalDelete {
+		t.wantErr(remove(at("audit", 0)), driver.ErrNotFound, "Delete of a kept message")
+		t.equal(t.get(at("audit", 0)).State, driver.StateDone, "state of a kept message")
+		return
+	}
+	for _, group := range []string{"audit", "billing"} {
+		t.equal(t.get(at(group, 0)).State, driver.StateDone, "state of a kept message")
+		t.ok(remove(at(group, 0)), "Delete of a kept message for one group")
+		_, err := t.Get(t.ctx(), at(group, 0))
+		t.wantErr(err, driver.ErrNotFound, "Get of a kept message that was deleted for the group")
+		t.wantErr(remove(at(group, 0)), driver.ErrNotFound, "second Delete for one group")
+		t.sound(topic)
+	}
+	ready := t.msg("ready")
+	t.publish(ready)
+	ms = append(ms, ready)
+	t.ok(remove(at("", 1)), "Delete of a kept message")
+	t.ok(remove(at("", 3)), "Delete of a ready message")
+	for _, i := range []int{0, 1, 3} {
+		_, err := t.Get(t.ctx(), at("", i))
+		t.wantErr(err, driver.ErrNotFound, "Get of a message that was deleted for all groups")
+		t.wantErr(remove(at("", i)), driver.ErrNotFound, "second Delete")
+	}
+	dead := at("audit", 2)
+	dead.Death = 1
+	t.wantErr(remove(dead), driver.ErrConflict, "Delete of what is not that dead letter")
+	report, err := t.Reset(t.ctx(), topic, "audit", driver.ResetOptions{To: driver.Position{From: driver.FromBegin}})
+	t.ok(err, "Reset")
+	t.equal(report, driver.ResetReport{Replayed: 1}, "report of the reset")
+	t.subscribe(driver.SubscribeOptions{Group: "audit"}).expect("c")
+}

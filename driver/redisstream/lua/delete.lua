@@ -21,7 +21,7 @@ local found = {}
 for _, other in ipairs(groups()) do
   local s = (g == '' or g == other) and state(other, id)
   local ready = (g == '' or g == other) and not s and left(id) > 0 and unread(other, id)
-  if ARGV[4] ~= '0' and g == other and (s and not died(s, ARGV[4]) or ready) then return {'outlived'} end
+  if ARGV[4] ~= '0' and g == other and (s and not died(s, ARGV[4]) or ready or not s and shown(g, id)) then return {'outlived'} end
   if s and s.s == 'I' then return {'flying'} end
   if s or ready then found[#found + 1] = {other, s} end
 end
@@ -38,4 +38,14 @@ for _, f in ipairs(found) do
     tidy(id)
   end
 end
-return {#found > 0 and 'ok' or 'missing'}
+-- What is kept goes when no group sees it any more.
+local some, rest = #found > 0, false
+for _, other in ipairs(groups()) do
+  local ours = g == '' or g == other
+  if shown(other, id) and not state(other, id) then
+    if ours then call('HSET', made(of(other, 'done')), id, '') end
+    some, rest = some or ours, rest or not ours
+  end
+end
+if some and not rest and call('ZSCORE', KEPT, id) then vanish(id, meta(id)) end
+return {some and 'ok' or 'missing'}

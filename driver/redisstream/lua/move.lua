@@ -45,8 +45,8 @@ if call('HEXISTS', GROUPS, g) == 0 then return {'missing'} end
 local s = state(g, id)
 if ARGV[4] ~= '0' and s and not died(s, ARGV[4]) then return {'outlived'} end
 if other ~= '' and call('HEXISTS', GROUPS, other) == 0 then return {'other'} end
-if other ~= '' and (s and s.s ~= 'D' or state(other, id) or left(id) > 0 and unread(other, id)) then return {'settled'} end
-if not s then return {left(id) > 0 and unread(g, id) and 'conflict' or 'missing'} end
+if not s then return {left(id) > 0 and unread(g, id) and 'conflict' or other ~= '' and shown(g, id) and 'settled' or 'missing'} end
+if other ~= '' and (s.s ~= 'D' or state(other, id) or left(id) > 0 and unread(other, id)) then return {'settled'} end
 if s.s ~= 'W' and s.s ~= 'D' then return {'conflict'} end
 
 local tail, key = s.s == 'D' or s.tail or s.k == '', s.k

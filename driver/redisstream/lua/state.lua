@@ -212,6 +212,9 @@ local function tidy(id)
   if left(id) == 0 and not call('ZSCORE', KEPT, id) then vanish(id, meta(id)) end
 end
 
+-- shown tells whether a group that has no state of a message sees it as done: it is kept, and was not deleted there, of which '' in "done" tells.
+local function shown(g, id) return has(KEPT) and call('ZSCORE', KEPT, id) and call('HGET', of(g, 'done'), id) ~= '' end
+
 local keep
 local function keeps()
   keep = keep or tonumber(call('HGET', TOPIC, 'keep') or 0)

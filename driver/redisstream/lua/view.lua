@@ -23,7 +23,7 @@ local function view(g, id)
       unpacked(call('HGET', of(g, 'history'), id)) or {}, unpacked(call('HGET', of(g, 'record'), id)) or {}}
   end
   local letter
-  if has(KEPT) and call('ZSCORE', KEPT, id) then
+  if shown(g, id) then
     letter = 'K'
   elseif left(id) > 0 and unread(g, id) then
     letter = 'R'
