@@ -259,6 +259,7 @@ func Cases() []Case {
 		{"manage/published topic takes configuration", publishedTopicTakesConfiguration},
 		{"manage/alter topic", alterTopic},
 		{"manage/delete topic", deleteTopic},
+		{"manage/ids are new after the topic was deleted", idsAreNewAfterADelete},
 		{"manage/delete group", deleteGroup},
 		{"manage/ensure group", ensureGroup},
 		{"manage/unknown names", unknownNamesAreNotFound},

@@ -86,6 +86,26 @@ func deleteTopic(t *T) {
 	s.expect("new")
 }
 
+// idsAreNewAfterADelete: a topic takes the memory of what was published to it along.
+func idsAreNewAfterADelete(t *T) {
+	t.oneLane(topic)
+	ms := []*driver.Message{t.msg("a", ownID("order 7")), t.msg("b", dedup("order 8", time.Hour)),
+		t.msg("c", ownID("order 9"), delay(time.Hour))}
+	t.publish(ms...)
+	t.ok(t.AlterTopic(t.ctx(), topic, t.onePartition(driver.TopicConfig{ExpiredDead: true})), "AlterTopic")
+	t.duplicate(t.publish(ms[0])[0], ms[0].ID) // it is the same topic
+	t.ok(t.DeleteTopic(t.ctx(), topic), "DeleteTopic")
+	ms[2].Delay = 0
+	s := t.consumer()
+	for _, r := range t.publish(ms...) {
+		if r.Duplicate {
+			t.Fatalf("receipt %+v of what was published to a deleted topic", r)
+		}
+	}
+	s.ack(s.expect("a", "b", "c")...)
+	s.idle()
+}
+
 func deleteGroup(t *T) {
 	t.group("audit")
 	t.group("billing")

@@ -51,7 +51,7 @@ func (d *Driver) EnsureTopic(ctx context.Context, topic string, c driver.TopicCo
 	}
 	switch {
 	case row.Implicit && (c.Partitions == 0 || c.Partitions == t.Partitions):
-		return d.registry.Put(ctx, registry.TopicKey(topic), registry.TopicRow{Config: c, Paused: row.Paused})
+		return d.registry.Put(ctx, registry.TopicKey(topic), registry.TopicRow{Config: c, Paused: row.Paused, Born: row.Born})
 	case row.Config != want:
 		return driver.NewError(driver.ErrConflict, fmt.Sprintf("topic %q exists with %+v, not %+v", topic, row.Config, want),
 			"use AlterTopic to change it", nil)
@@ -85,7 +85,7 @@ func (d *Driver) AlterTopic(ctx context.Context, topic string, c driver.TopicCon
 	}
 	row := d.registry.RowOf(t)
 	c.Partitions = row.Config.Partitions
-	return d.registry.Put(ctx, registry.TopicKey(topic), registry.TopicRow{Config: c, Paused: row.Paused})
+	return d.registry.Put(ctx, registry.TopicKey(topic), registry.TopicRow{Config: c, Paused: row.Paused, Born: row.Born})
 }
 
 // DeleteTopic removes a topic with everything that belongs to it.

@@ -22,7 +22,7 @@ const (
 
 // withinBound refuses a message when the topic is full. An estimate: others publish meanwhile.
 func (d *Publisher) withinBound(ctx context.Context, x *Call, m *driver.Message) error {
-	t, c := x.topic, x.config
+	t, c := x.topic, x.row.Config
 	if c.MaxMessages == 0 && c.MaxBytes == 0 || x.within == AnyNumber {
 		return nil
 	}

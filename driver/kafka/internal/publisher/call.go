@@ -20,8 +20,8 @@ type Call struct {
 	scratch *record.Scratch      // for their bytes
 	borrows bool                 // bodies stay as they are until the answer
 	topic   *registry.TopicState // of the last message
-	config  driver.TopicConfig
-	stick   int // how many in a row without a key go to the same partition
+	row     registry.TopicRow    // its own
+	stick   int                  // how many in a row without a key go to the same partition
 	spread  *registry.TopicState
 	chosen  int32
 	sticked int // how many more go to chosen

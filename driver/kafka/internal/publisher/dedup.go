@@ -79,7 +79,7 @@ func (m *dedupIDs) sweep(now time.Time) {
 }
 
 // reserveIDs reserves the ids of a message. While another call publishes one of them it returns what to wait for: only
-// what was stored makes a duplicate.
+// what was stored makes a duplicate, and not what was published to a topic that was deleted since.
 func (d *Publisher) reserveIDs(m *driver.Message, c *Call, p *Posting) (first string, fresh bool,
 	wait <-chan struct{}) {
 	reserve := func(key string, window time.Duration) bool {
@@ -89,10 +89,10 @@ func (d *Publisher) reserveIDs(m *driver.Message, c *Call, p *Posting) (first st
 		return fresh
 	}
 	first, fresh = m.ID, true
-	if m.DedupID != "" && !reserve("d/"+m.Topic+"/"+m.DedupID, m.DedupWindow) {
+	if m.DedupID != "" && !reserve("d/"+c.row.Born+"/"+m.Topic+"/"+m.DedupID, m.DedupWindow) {
 		return first, false, wait
 	}
-	if m.OwnID && !reserve("o/"+m.Topic+"/"+m.ID, cluster.IDWindow) {
+	if m.OwnID && !reserve("o/"+c.row.Born+"/"+m.Topic+"/"+m.ID, cluster.IDWindow) {
 		return first, false, wait
 	}
 	return m.ID, true, nil

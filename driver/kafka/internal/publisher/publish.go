@@ -119,7 +119,7 @@ func (d *Publisher) prepare(ctx context.Context, c *Call, m *driver.Message, p *
 		if err != nil {
 			return driver.Receipt{ID: m.ID, Err: notStored(err)}, nil
 		}
-		c.topic, c.config = t, d.registry.RowOf(t).Config
+		c.topic, c.row = t, d.registry.RowOf(t)
 	}
 	if err := d.withinBound(ctx, c, m); err != nil {
 		return driver.Receipt{ID: m.ID, Err: err}, nil

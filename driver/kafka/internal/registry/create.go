@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"time"
@@ -24,6 +25,7 @@ func (d *Registry) makeTopic(ctx context.Context, topic string, row TopicRow) er
 	if n <= 0 {
 		n = d.cluster.Settings.Partitions
 	}
+	row.Born = rand.Text()
 	return d.MakeRow(ctx, TopicKey(topic), row, func(ctx context.Context, _ time.Time) error {
 		return d.cluster.CreateTopics(ctx, cluster.TopicSpec{Name: d.cluster.MainTopic(topic), Partitions: n,
 			MaxBody: d.cluster.Settings.MaxBody},

@@ -104,6 +104,8 @@ type TopicRow struct {
 	Config   driver.TopicConfig
 	Paused   bool `json:",omitempty"`
 	Implicit bool `json:",omitempty"` // made by a publish: takes on the first configuration
+	// Born tells a topic from one of the same name that was deleted before; empty: made by a version that did not say.
+	Born string `json:",omitempty"`
 }
 
 // GroupRow is a group in the meta topic, under "g/topic/group".
