@@ -199,6 +199,7 @@ func Cases() []Case {
 		{"expiry/when its lease is lost", expiresWhenItsLeaseIsLost},
 		{"expiry/while waiting", expiresWhileWaiting},
 		{"expiry/before due", expiresBeforeDue},
+		{"expiry/before due to the dead letters", expiredBeforeDueToTheDeadLetters},
 		{"expiry/unblocks the key", expiryUnblocksTheKey},
 		{"expiry/of a ready head", expiryOfAReadyHead},
 		{"expiry/none without ttl", noTTLNeverExpires},

@@ -224,6 +224,45 @@ func expiresBeforeDue(t *T) {
 	}
 }
 
+// expiredBeforeDueToTheDeadLetters: what is held, or due after it has expired, dies in every group.
+func expiredBeforeDueToTheDeadLetters(t *T) {
+	t.configure(topic, driver.TopicConfig{ExpiredDead: true})
+	groups := []string{"audit", "billing"}
+	for _, g := range groups {
+		t.ok(t.EnsureGroup(t.ctx(), topic, g, driver.GroupOptions{}), "EnsureGroup")
+	}
+	ms := []*driver.Message{t.msg("held", delay(driver.Hold), ttl(2*unit), key("k")),
+		t.msg("delayed", delay(unit), ttl(2*unit)), t.msg("scheduled", ttl(2*unit))}
+	ms[2].At = time.Now().Add(time.Hour)
+	t.publish(ms...)
+	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: ms[1].ID}, After: time.Hour})
+	for _, g := range groups {
+		t.until("the messages die in "+g, func() bool { return len(t.browseGroup(g, driver.StateDead)) == len(ms) })
+		for _, m := range ms {
+			e := t.get(driver.Target{Topic: topic, Group: g, ID: m.ID})
+			t.equal([]any{e.State, e.Dead.Reason, string(e.Dead.Message.Body), e.Dead.Message.Key, e.Dead.Attempts},
+				[]any{driver.StateDead, driver.ReasonExpired, string(m.Body), m.Key, 0}, "dead letter of what was "+string(m.Body))
+			t.equal([]any{e.Dead.Origin.Group, len(e.Dead.History)}, []any{g, 0}, "where it died, and failures")
+		}
+		t.countsOf(g, 0, 0, 0, int64(len(ms)))
+	}
+	if st := t.stats(topic); t.Caps.Counts == driver.CountsExact {
+		t.equal([]uint64{st.Expired, st.Fanned, uint64(st.Held + st.Delayed), uint64(st.Messages)}, []uint64{3, 0, 0, 0},
+			"expired, fanned, not due, and unsettled")
+	}
+	s := t.subscribe(driver.SubscribeOptions{Group: "audit"})
+	s.idle()
+	for _, m := range ms {
+		t.move(driver.Move{Target: driver.Target{Topic: topic, Group: "audit", ID: m.ID}})
+		d := s.expect(string(m.Body))[0]
+		t.equal([]any{d.ID, d.Attempt, d.Cause}, []any{m.ID, 1, driver.CauseReplay}, "replayed letter")
+		s.ack(d)
+	}
+	t.equal(len(t.browseGroup("audit", driver.StateDead)), 0, "letters after the replay")
+	t.equal(len(t.browseGroup("billing", driver.StateDead)), len(ms), "letters of the other group")
+	t.sound(topic)
+}
+
 func expiryUnblocksTheKey(t *T) {
 	s := t.consumer()
 	end := time.Now().Add(3 * unit)

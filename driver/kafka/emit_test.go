@@ -33,7 +33,8 @@ func openTransactional(t testing.TB, brokers []string, namespace string) *kafka.
 }
 
 // transacted are the cases that transactions change.
-var transacted = regexp.MustCompile(`^(emit/|atomic/|move/|dead/replay|delay/|invalid/mended|capabilities/pinned)`)
+var transacted = regexp.MustCompile(
+	`^(emit/|atomic/|move/|dead/replay|delay/|expiry/before due|invalid/mended|capabilities/pinned)`)
 
 // TestDriverWithTransactions runs those cases of the suite that a transaction changes.
 func TestDriverWithTransactions(t *testing.T) {

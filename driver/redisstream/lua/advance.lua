@@ -2,6 +2,21 @@
 -- claims begins with it, so that what is due is never late for anybody who looks, and nobody has to run a scheduler.
 local function past(key, limit) return call('ZRANGEBYSCORE', key, '-inf', int(now), 'LIMIT', 0, limit) end
 
+-- bury_unread makes an entry that a group has yet to read a dead letter of it, which it then skips.
+local function bury_unread(g, id)
+  call('SADD', made(of(g, 'skip')), id)
+  bury(g, id, fresh(id, entry_of(id)), '', '', true)
+end
+
+-- expire_later ends a message that expired before it was due. A dead letter of it goes to every group: it becomes an entry for that.
+local function expire_later(name, m)
+  if call('HGET', TOPIC, 'expired_dead') ~= '1' or #groups() == 0 then return leave_later(name, m, 'expired') end
+  local id = due(name, m)
+  count('fanned', -1)
+  count('expired', 1)
+  for _, g in ipairs(groups()) do bury_unread(g, id) end
+end
+
 local function advance_delayed(limit)
   for _, mem in ipairs(past(DELAYED, limit)) do
     local name = string.sub(mem, 17)
@@ -10,7 +25,7 @@ local function advance_delayed(limit)
     if not m then
       call('ZREM', DELAYED, mem)
     elseif m.exp > 0 and m.exp <= at then
-      leave_later(name, m, 'expired')
+      expire_later(name, m)
     else
       due(name, m, at)
     end
@@ -23,7 +38,7 @@ local function advance_expired(limit)
     if string.sub(id, 1, 1) == 'L' then
       local name = string.sub(id, 2)
       local m = unlater(name)
-      if m then leave_later(name, m, 'expired') end
+      if m then expire_later(name, m) end
     else
       for _, g in ipairs(groups()) do
         local s = state(g, id)
@@ -35,8 +50,7 @@ local function advance_expired(limit)
           expire(g, id, s)
         elseif not s and left(id) > 0 and unread(g, id) then
           if call('HGET', TOPIC, 'expired_dead') == '1' then
-            call('SADD', made(of(g, 'skip')), id)
-            bury(g, id, fresh(id, entry_of(id)), '', '', true)
+            bury_unread(g, id)
           else
             skip(g, id, 'expired')
           end

@@ -14,10 +14,10 @@ end
 -- read_so_far is the last entry that a group has taken on.
 local function read_so_far(g) return valid(call('HGET', of(g, 'group'), 'last') or '') or '0-0' end
 
--- unread tells whether a group has yet to read an entry.
+-- unread tells whether a group has yet to read an entry. It never reads one of which only dead letters, or what came of them, are left.
 local function unread(g, id)
   local last = read_so_far(g)
-  return before(last, id) and (not has(of(g, 'skip')) or call('SISMEMBER', of(g, 'skip'), id) == 0)
+  return before(last, id) and (not has(of(g, 'skip')) or call('SISMEMBER', of(g, 'skip'), id) == 0) and entry_of(id)
 end
 
 -- fresh is the state of a message to which nothing has happened in a group.

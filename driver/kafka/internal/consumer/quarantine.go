@@ -8,8 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ferrymq/ferry/driver"
-	"github.com/ferrymq/ferry/driver/kafka/internal/record"
-	"github.com/ferrymq/ferry/internal/envelope"
 )
 
 // invalid is a record that cannot be decoded.
@@ -38,7 +36,7 @@ func (m *member) quarantine(ctx context.Context) {
 	}
 }
 
-// deadRecord is the dead letter of an item. The key makes a repeat harmless.
+// deadRecord is the dead letter of an item.
 func (m *member) deadRecord(it *Item, failed *driver.Failure, instance string) *kgo.Record {
 	last := driver.Failure{At: time.Now().UTC()}
 	if failed != nil {
@@ -53,7 +51,5 @@ func (m *member) deadRecord(it *Item, failed *driver.Failure, instance string) *
 		last = dl.History[len(dl.History)-1]
 	}
 	dl.Bury(last)
-	return &kgo.Record{Topic: m.d.cluster.DeadTopic(m.topic.Name),
-		Partition: record.PartitionOf(record.DeadName(m.group, it.Msg.ID), m.d.cluster.Settings.InternalPartitions),
-		Key:       []byte(record.DeadKey(m.group, it.Msg.ID, it.rounds)), Value: envelope.AppendDeadLetter(nil, dl)}
+	return m.d.registry.DeadRecord(dl)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ferrymq/ferry/driver"
@@ -16,21 +15,24 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 )
 
-// keep commits what fired every now and then, and cleans up behind.
+// keep commits what fired every now and then.
 func (w *firer) keep(ctx context.Context) {
-	for swept := time.Now(); cluster.Pause(ctx, cluster.CommitEvery) == nil; {
+	for cluster.Pause(ctx, cluster.CommitEvery) == nil {
 		if err := w.commit(ctx); err != nil { // tried again with the next tick
 			w.NoteGeneration(w.cl)
 		}
-		if time.Since(swept) > sweepEvery {
-			swept = time.Now()
-			w.trim(ctx)
-			w.mu.Lock()
-			mine := w.parts[0] != nil
-			w.mu.Unlock()
-			if mine {
-				w.sweep(ctx, w.d.cluster.Now())
-			}
+	}
+}
+
+// clean removes what has left, and what means nothing any more.
+func (w *firer) clean(ctx context.Context) {
+	for cluster.Pause(ctx, sweepEvery) == nil {
+		w.trim(ctx)
+		w.mu.Lock()
+		mine := w.parts[0] != nil
+		w.mu.Unlock()
+		if mine {
+			w.sweep(ctx, w.d.cluster.Now())
 		}
 	}
 }
@@ -175,16 +177,12 @@ func (w *firer) leave(ctx context.Context, p *tierPartition, batch []onward) err
 	if len(batch) == 0 {
 		return nil
 	}
-	var records []*kgo.Record
-	for _, o := range batch {
-		records = append(records, o.record)
-	}
 	w.commits.Lock() // one that is under way is over
 	w.mu.Lock()
 	p.doubt = true
 	w.mu.Unlock()
 	w.commits.Unlock()
-	doubt, err := p.out.Store(ctx, records, func(req *kmsg.TxnOffsetCommitRequest) error {
+	doubt, err := p.out.Store(ctx, recordsOf(batch), func(req *kmsg.TxnOffsetCommitRequest) error {
 		as := w.Known()
 		w.mu.Lock()
 		after := p.done.Clone()

@@ -67,8 +67,12 @@ func laterRecord(topic string, partition int32, key string, m *driver.Message, s
 	return r
 }
 
-// TierRecord puts a message into the tier that fits.
+// TierRecord puts a message into the tier that fits: it leaves that before it expires. Who publishes it says how much
+// remains until then.
 func (w *firer) TierRecord(m *driver.Message, s record.State, remaining time.Duration) *kgo.Record {
+	if x := (&Delayed{M: m, S: s}); !m.PublishedAt.IsZero() && !x.expires().IsZero() {
+		remaining = min(remaining, x.expires().Sub(w.d.cluster.Now()))
+	}
 	key := delayKey(m.Topic, m.ID)
 	partition := int32(tierFor(remaining)*w.width) + record.PartitionOf(key, w.width)
 	s.Offset = -1
@@ -149,6 +153,14 @@ func (x *Delayed) expires() time.Time {
 		return time.Time{}
 	}
 	return x.M.PublishedAt.Add(x.M.TTL)
+}
+
+// rings is when something is to be done about it: it is due, or has expired before.
+func (x *Delayed) rings() time.Time {
+	if x.expired(x.due) {
+		return x.expires()
+	}
+	return x.due
 }
 
 func (x *Delayed) expired(now time.Time) bool {

@@ -8,7 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ferrymq/ferry/driver"
+	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
+	"github.com/ferrymq/ferry/driver/kafka/internal/record"
 	"github.com/ferrymq/ferry/internal/container"
 )
 
@@ -87,16 +89,23 @@ func TestSpreadFits(t *testing.T) {
 	})
 }
 
-// TestExpiredLeavesAtOnce: what expires before it is due does not stay until then, when it would hold up what has left
-// after it.
-func TestExpiredLeavesAtOnce(t *testing.T) {
+// TestExpiredLeaves: what expires before it is due leaves its tier in time for that, and rings then. It does not stay
+// until it is due, when it would hold up what has left after it.
+func TestExpiredLeaves(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
+	m := &driver.Message{ID: "a", Topic: "t", TTL: time.Minute}
+	w := &firer{parts: map[int32]*tierPartition{}, timers: container.NewHeap[int64](func(*Delayed, int32) {}), width: 1,
+		d: &Delays{cluster: &cluster.Cluster{}}}
+	m.PublishedAt = now
+	if r := w.TierRecord(m, record.State{After: 24 * time.Hour}, 24*time.Hour); tierWait(int(r.Partition)) > m.TTL {
+		t.Errorf("it waits in tier %d for %v", r.Partition, tierWait(int(r.Partition)))
+	}
+	m.PublishedAt = now.Add(-2 * time.Minute)
 	p := &tierPartition{done: offsets.NewSet(0)}
-	p.queue = []*Delayed{{M: &driver.Message{TTL: time.Hour, PublishedAt: now.Add(-2 * time.Hour)}, p: p, leave: now,
-		due: now.Add(24 * time.Hour)}}
-	w := &firer{parts: map[int32]*tierPartition{0: p}, timers: container.NewHeap[int64](func(*Delayed, int32) {})}
-	if moving, _ := w.leaving(now); len(moving) != 1 || w.timers.Len() != 0 {
-		t.Errorf("%d leave, and %d wait for a timer", len(moving), w.timers.Len())
+	p.queue = []*Delayed{{M: m, p: p, leave: now, due: now.Add(24 * time.Hour)}}
+	w.parts[0] = p
+	if moving, _ := w.leaving(now); len(moving) != 0 || w.timers.Len() != 1 || w.timers.Next() > now.UnixNano() {
+		t.Errorf("%d go on, and %d wait for a timer", len(moving), w.timers.Len())
 	}
 }

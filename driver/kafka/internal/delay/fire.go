@@ -2,6 +2,7 @@ package delay
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -9,6 +10,7 @@ import (
 	"github.com/ferrymq/ferry/driver"
 	"github.com/ferrymq/ferry/driver/kafka/internal/cluster"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
+	"github.com/ferrymq/ferry/driver/kafka/internal/registry"
 )
 
 // fireBatch is the most that moves in one round.
@@ -67,13 +69,13 @@ func (w *firer) round(ctx context.Context) time.Duration {
 	return w.idle(w.d.cluster.Now())
 }
 
-// leaving takes what may leave its tier out of the queues: onwards to another tier, or into the timers. What has
-// expired ends at once: until it is due it would hold up what has left after it.
+// leaving takes what may leave its tier out of the queues: onwards to another tier, or into the timers. What expires
+// before it is due rings then: until it is due it would hold up what has left after it.
 func (w *firer) leaving(now time.Time) (moving []*Delayed, resumed []int32) {
 	for id, p := range w.parts {
 		for len(p.queue) > 0 && !p.lost && !p.queue[0].leave.After(now) && !p.spread(p.queue[0]) && len(moving) < fireBatch {
 			x := p.queue[0]
-			if x.due.Sub(now) >= lastStretch || x.expired(now) {
+			if x.rings().Sub(now) >= lastStretch {
 				moving = append(moving, x)
 			} else if !w.wind(x) {
 				break
@@ -95,7 +97,7 @@ func (w *firer) wind(x *Delayed) bool {
 	if n := w.timers.Len(); n >= maxTimers || n > 0 && w.bytes+x.size() > maxTimersBytes {
 		return false
 	}
-	w.set(x, x.due.UnixNano())
+	w.set(x, x.rings().UnixNano())
 	return true
 }
 
@@ -141,31 +143,31 @@ func (w *firer) idle(now time.Time) time.Duration {
 	switch looking := w.lookAhead(now); {
 	case looking: // whoever looks tells when it is done
 	case w.timers.Len() > 0 && w.blind(w.timers.Top()):
-		wait = min(wait, w.timers.Top().due.Sub(now)-sealed/2+time.Millisecond)
+		wait = min(wait, w.timers.Top().rings().Sub(now)-sealed/2+time.Millisecond)
 	case w.timers.Len() > 0:
 		wait = min(wait, time.Duration(w.timers.Next()-now.UnixNano()))
 	}
 	return wait
 }
 
-// onward is a message that leaves its tier, and the record that it becomes.
+// onward is a message that leaves its tier, and what it becomes: a record, or a dead letter for each group.
 type onward struct {
 	*Delayed
-	record *kgo.Record
+	records []*kgo.Record
 }
 
 // forward stores messages where they go next.
 func (w *firer) forward(ctx context.Context, moving, due []*Delayed, now time.Time) {
 	var leaving []onward
 	for _, x := range append(moving, due...) {
-		r, over := w.next(ctx, x, now)
+		rs, err := w.next(ctx, x, now)
 		switch {
-		case over:
-			w.left(x)
-		case r == nil:
+		case err != nil:
 			w.retry(x, now.Add(time.Second))
+		case len(rs) == 0: // it ends here
+			w.left(x)
 		default:
-			leaving = append(leaving, onward{x, r})
+			leaving = append(leaving, onward{x, rs})
 		}
 	}
 	// what is sent when we stop is stored, and must be known
@@ -180,40 +182,60 @@ func (w *firer) forward(ctx context.Context, moving, due []*Delayed, now time.Ti
 
 // storeFirst stores messages where they go next; only then have they left here. A crash between the two repeats them.
 func (w *firer) storeFirst(ctx context.Context, leaving []onward, now time.Time) {
-	var records []*kgo.Record
+	errs := w.d.cluster.ProduceEach(ctx, recordsOf(leaving))
 	for _, o := range leaving {
-		records = append(records, o.record)
-	}
-	for i, err := range w.d.cluster.ProduceEach(ctx, records) {
-		if err != nil {
-			w.retry(leaving[i].Delayed, now.Add(time.Second))
-			continue
+		if err := errors.Join(errs[:len(o.records)]...); err != nil {
+			w.retry(o.Delayed, now.Add(time.Second))
+		} else {
+			w.left(o.Delayed)
 		}
-		w.left(leaving[i].Delayed)
+		errs = errs[len(o.records):]
 	}
 }
 
-// next is the record a message becomes; over says that it ends here, and neither that it must be tried again.
-func (w *firer) next(ctx context.Context, x *Delayed, now time.Time) (r *kgo.Record, over bool) {
-	if x.expired(now) || w.voided(x) {
-		return nil, true
+func recordsOf(leaving []onward) (rs []*kgo.Record) {
+	for _, o := range leaving {
+		rs = append(rs, o.records...)
 	}
-	if remaining := x.due.Sub(now); remaining > 0 {
+	return rs
+}
+
+// next is what a message becomes. After an error it must be tried again.
+func (w *firer) next(ctx context.Context, x *Delayed, now time.Time) ([]*kgo.Record, error) {
+	t, err := w.d.registry.Current(ctx, x.M.Topic)
+	switch {
+	case w.voided(x), cluster.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case x.expired(now):
+		return w.letters(t, x, now), nil
+	case x.due.After(now):
 		s := x.S
 		s.Until = 0
 		// never a part of a millisecond early
 		s.Ref, s.Entered, s.Due = x.Ref, x.entered.UnixMilli(), (x.due.UnixMicro()+999)/1000
-		return w.TierRecord(x.M, s, remaining), false
+		return []*kgo.Record{w.TierRecord(x.M, s, x.due.Sub(now))}, nil
 	}
-	t, err := w.d.registry.Current(ctx, x.M.Topic)
-	if err != nil {
-		return nil, cluster.IsNotFound(err)
-	}
-	r = record.ToRecord(w.d.cluster.MainTopic(x.M.Topic), w.d.registry.PartitionFor(t, x.M.Key), x.M)
+	r := record.ToRecord(w.d.cluster.MainTopic(x.M.Topic), w.d.registry.PartitionFor(t, x.M.Key), x.M)
 	if x.S.Cause != driver.CauseFirst {
 		r.Headers = append(r.Headers, record.State{Cause: x.S.Cause, Offset: -1}.Header())
 	}
-	return r, false
+	return []*kgo.Record{r}, nil
+}
+
+// letters are the dead letters of what has expired before it was due, one for each group, or none where its topic
+// discards it. A repeat replaces them.
+func (w *firer) letters(t *registry.TopicState, x *Delayed, now time.Time) (rs []*kgo.Record) {
+	if !w.d.registry.RowOf(t).Config.ExpiredDead {
+		return nil
+	}
+	for _, g := range w.d.registry.GroupsOf(t.Name) {
+		dl := &driver.DeadLetter{Message: x.M, Deliveries: 1, Origin: driver.Origin{Topic: t.Name, Group: g, Ref: x.Ref}}
+		dl.Bury(driver.Failure{At: now.UTC(), Reason: driver.ReasonExpired, Error: "expired before it was handled"})
+		rs = append(rs, w.d.registry.DeadRecord(dl))
+	}
+	return rs
 }
 
 // left notes that a message is no longer here.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,9 +67,9 @@ func (d *Delays) Change(ctx context.Context, x *Delayed, stamp int64, made ...*k
 		return w.heldRows.Contend(ctx, compacted.Contender{Key: key, Row: x.offset, Made: made,
 			Ends: []*kgo.Record{record.Tombstone(d.cluster.HeldTopic(), 0, key)}})
 	}
-	if x.due.Sub(d.cluster.Now()) < 2*sealed {
-		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is about to be due", x.M.ID),
-			"wait until it is ready", nil)
+	if x.rings().Sub(d.cluster.Now()) < 2*sealed {
+		return driver.NewError(driver.ErrConflict, fmt.Sprintf("message %q is about to be due, or to expire", x.M.ID),
+			"wait until it is ready, or gone", nil)
 	}
 	key, row := voidKey(x.M.Topic, x.M.ID), int64(-1)
 	r := w.heldRows.Get(key)
@@ -80,9 +81,9 @@ func (d *Delays) Change(ctx context.Context, x *Delayed, stamp int64, made ...*k
 	}
 	mark := w.record(key, voidMark{Stamp: stamp, Until: x.due.Add(markKept)})
 	err = w.heldRows.Contend(ctx, compacted.Contender{Key: key, Row: row, Made: made, Ends: []*kgo.Record{mark}})
-	if err == nil && x.due.Sub(d.cluster.Now()) < sealed+sealed/2 {
-		return driver.NewError(driver.ErrUnknown, fmt.Sprintf("message %q became due meanwhile", x.M.ID),
-			"see whether it was delivered all the same", nil)
+	if err == nil && x.rings().Sub(d.cluster.Now()) < sealed+sealed/2 {
+		return driver.NewError(driver.ErrUnknown, fmt.Sprintf("message %q became due, or expired, meanwhile", x.M.ID),
+			"see whether it was delivered, or died, all the same", nil)
 	}
 	return err
 }
@@ -95,7 +96,7 @@ func (w *firer) voidAll(ctx context.Context, topic string) error {
 	return w.heldRows.Put(ctx, w.record(purgedKey(topic), struct{}{}))
 }
 
-// sweep deletes rows that mean nothing any more: expired messages, and marks that outlived theirs.
+// sweep ends rows that mean nothing any more: marks that outlived theirs, and expired messages.
 func (w *firer) sweep(ctx context.Context, now time.Time) {
 	var ends []*kgo.Record
 	for _, r := range w.heldRows.All() {
@@ -104,10 +105,33 @@ func (w *firer) sweep(ctx context.Context, now time.Time) {
 			ends = append(ends, record.Tombstone(r.Topic, r.Partition, string(r.Key)))
 		}
 	}
-	for _, key := range w.expired("", now) {
-		ends = append(ends, record.Tombstone(w.d.cluster.HeldTopic(), 0, key))
+	_ = w.d.cluster.Produce(ctx, ends...)                     // tried again with the next sweep
+	for keys := range slices.Chunk(w.expired("", now), 100) { // with their bodies
+		w.buryHeld(ctx, keys, now)
 	}
-	_ = w.d.cluster.Produce(ctx, ends...) // tried again with the next sweep
+}
+
+// buryHeld ends held messages that have expired, for which dead letters may come first. What it cannot is tried again
+// with the next sweep.
+func (w *firer) buryHeld(ctx context.Context, keys []string, now time.Time) {
+	at := map[int32][]int64{}
+	for _, key := range keys {
+		at[0] = append(at[0], max(0, w.heldRows.OffsetOf(key))) // what is not its row any more nobody may change
+	}
+	var xs []*compacted.Contender
+	_ = w.d.cluster.ReadAt(ctx, w.d.cluster.HeldTopic(), at, func(r *kgo.Record) {
+		if x, ok := readLater(r); ok && x.expired(now) {
+			c := &compacted.Contender{Key: string(r.Key), Row: r.Offset,
+				Ends: []*kgo.Record{record.Tombstone(r.Topic, 0, string(r.Key))}}
+			if t, err := w.d.registry.Current(ctx, x.M.Topic); err == nil {
+				c.Made = w.letters(t, x, now)
+			} else if !cluster.IsNotFound(err) {
+				return
+			}
+			xs = append(xs, c)
+		}
+	})
+	w.heldRows.ContendAll(ctx, xs)
 }
 
 // expired are the keys of held messages, of one topic or of all, whose TTL has passed.
@@ -199,12 +223,12 @@ func (w *firer) findHeld(ctx context.Context, target driver.Target) (*Delayed, e
 
 // blind says that marks may have come that are about a message and are not known. Those that count were stored before
 // sealed.
-func (w *firer) blind(x *Delayed) bool { return w.synced.Before(x.due.Add(-sealed)) }
+func (w *firer) blind(x *Delayed) bool { return w.synced.Before(x.rings().Add(-sealed)) }
 
 // lookAhead asks for the marks a while before the next message needs them, and reports whether it did: nobody who is
 // due waits for them then.
 func (w *firer) lookAhead(now time.Time) bool {
-	if w.timers.Len() == 0 || !w.blind(w.timers.Top()) || w.timers.Top().due.Sub(now) >= sealed/2 {
+	if w.timers.Len() == 0 || !w.blind(w.timers.Top()) || w.timers.Top().rings().Sub(now) >= sealed/2 {
 		return false
 	}
 	w.look.Give()

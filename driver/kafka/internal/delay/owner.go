@@ -137,7 +137,7 @@ func (d *Delays) newFirer(ctx context.Context) (*firer, error) {
 	}
 	run, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
-	for _, task := range []func(context.Context){w.readMarks, w.poll, w.run, w.keep} {
+	for _, task := range []func(context.Context){w.readMarks, w.poll, w.run, w.keep, w.clean} {
 		w.tasks.Go(func() { task(run) })
 	}
 	return w, nil

@@ -1,6 +1,7 @@
 package publisher
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -161,7 +162,7 @@ func (d *Publisher) fill(ctx context.Context, c *Call, m *driver.Message, p *Pos
 	if p.later = true; hold {
 		p.Record = w.HeldRecord(m, record.State{})
 	} else {
-		p.Record = w.TierRecord(m, record.State{After: wait}, wait)
+		p.Record = w.TierRecord(m, record.State{After: wait}, min(wait, cmp.Or(m.TTL, wait)))
 	}
 	return nil
 }

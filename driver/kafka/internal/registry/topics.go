@@ -15,6 +15,7 @@ import (
 	"github.com/ferrymq/ferry/driver/kafka/internal/compacted"
 	"github.com/ferrymq/ferry/driver/kafka/internal/offsets"
 	"github.com/ferrymq/ferry/driver/kafka/internal/record"
+	"github.com/ferrymq/ferry/internal/envelope"
 )
 
 // CheckWidth refuses a topic that has fewer partitions than a group was made for: what waits in the others would never
@@ -145,6 +146,14 @@ func (d *Registry) InvalidRecord(topic string, r *kgo.Record, problem error) *kg
 // DeadLetters follows the dead letters of a topic from the first look on.
 func (d *Registry) DeadLetters(ctx context.Context, t *TopicState) (*compacted.Index, error) {
 	return d.tables.IndexOf(ctx, &t.Dead, d.cluster.DeadTopic(t.Name), record.DeadList)
+}
+
+// DeadRecord is a dead letter. The key makes a repeat harmless.
+func (d *Registry) DeadRecord(dl *driver.DeadLetter) *kgo.Record {
+	group, id := dl.Origin.Group, dl.Message.ID
+	return &kgo.Record{Topic: d.cluster.DeadTopic(dl.Origin.Topic),
+		Partition: record.PartitionOf(record.DeadName(group, id), d.cluster.Settings.InternalPartitions),
+		Key:       []byte(record.DeadKey(group, id, dl.Rounds)), Value: envelope.AppendDeadLetter(nil, dl)}
 }
 
 // EachDead reads all dead letters of a group.
