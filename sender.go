@@ -129,6 +129,8 @@ func (s *claimedSend) conclude(ctx context.Context, receipts []Receipt, err erro
 		switch claim := s.claims[i]; {
 		case claim == nil:
 		case r.Err == nil && r.Spooled: // the broker does not know it yet: that it is not there says nothing
+		case r.Err == nil && r.Duplicate && (claim.First() || r.ID != s.msgs[n].ID): // nothing is stored under this claim
+			undone = append(undone, claim)
 		case r.Err == nil:
 			s.names.Stored(claim, r)
 		case !errors.Is(r.Err, ErrUnknown) && !errors.Is(r.Err, ErrClosed):

@@ -144,6 +144,37 @@ func TestRemovedOnEveryBroker(t *testing.T) {
 	})
 }
 
+// A publish that is a duplicate of a message that was stored without its claim has not got the id: nothing would free
+// it. The same publish again, under the claim of the first try, has.
+func TestDuplicateOnEveryBroker(t *testing.T) {
+	brokers(t, func(t *testing.T, url string) {
+		r := openRig(t, url)
+		again := ferry.Dedup("order 7", time.Hour)
+		if _, err := ferry.Publish(r.ctx, r.broker, topic, []byte("x"), ferry.ID("a"), again); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []ferry.PublishOption{ferry.ID("a"), ferry.ID("b")} {
+			receipt, err := r.publish(id, again)
+			if err != nil || !receipt.Duplicate || receipt.ID != "a" {
+				t.Fatalf("%+v, %v; want a duplicate of a", receipt, err)
+			}
+		}
+		if n := r.values(); n != 0 {
+			t.Errorf("%d ids are taken", n)
+		}
+		taker := r.accepted(ferry.ID("c"))
+		receipt, err := r.publish(ferry.ID("c"))
+		if err != nil || !receipt.Duplicate || receipt.ID != taker {
+			t.Fatalf("%+v, %v; want a duplicate of c", receipt, err)
+		}
+		r.refused(taker)
+		if errs := r.broker.Driver().Delete(r.ctx, []driver.Target{{Topic: topic, ID: taker}}); errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		r.refused(r.eventually())
+	})
+}
+
 // Where a process is killed, and after how long its id is free at the latest.
 const (
 	afterClaim  = "after the claim, before the message is stored"

@@ -19,7 +19,11 @@ type Claim struct {
 	later           bool // it is delayed: its Ref changes when it is due
 	at              place
 	revision, epoch uint64
+	earlier         *record // what an earlier try of the same message had noted; nil: this is the first
 }
+
+// First reports whether this is the first claim for its message: what was stored before is not under it.
+func (c *Claim) First() bool { return c.earlier == nil }
 
 // Wanted reports whether some of the messages ask to be unique.
 func Wanted(ms []*driver.Message) bool {
@@ -142,6 +146,7 @@ func (c *Claim) wrote(found driver.Value) bool {
 func (k *Keeper) contest(ctx context.Context, c *Claim, found driver.Value,
 	o driver.KVOptions) (r driver.WriteResult, taken bool) {
 	if found.Revision == 0 { // it was there and is not any more
+		c.earlier = nil
 		return k.apply(ctx, c.at.bucket, o, c.first()), false
 	}
 	there, _ := decode(found.Data)
@@ -152,8 +157,10 @@ func (k *Keeper) contest(ctx context.Context, c *Claim, found driver.Value,
 		return rs[len(rs)-1], false
 	}
 	if c.wrote(found) {
+		there.Stored = false // it is under way again: that it is not there says nothing
+		c.earlier = &there
 		w := c.first()
-		w.If = driver.Condition(found.Revision)
+		w.Data, w.If = there.encode(), driver.Condition(found.Revision)
 		return k.apply(ctx, c.at.bucket, o, w), false
 	}
 	c.Err = &driver.UniqueError{Topic: c.topic, Unique: c.id, ID: there.ID}

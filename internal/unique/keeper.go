@@ -63,6 +63,9 @@ func New(d driver.Driver) *Keeper {
 // more is gone.
 func (k *Keeper) Stored(c *Claim, r driver.Receipt) {
 	rec := record{ID: r.ID, Stored: true}
+	if r.Duplicate && c.earlier != nil { // what the earlier try stored is where it was
+		rec.Ref, rec.Settled = c.earlier.Ref, c.earlier.Settled
+	}
 	if !c.later && !r.Ref.IsZero() {
 		rec.Ref = r.Ref.String()
 	}
