@@ -66,8 +66,8 @@ type Entry struct {
 	Ref        Ref
 	Group      string // empty for StateDelayed, StateHeld and StateInvalid
 	State      State
-	Attempt    int // of the delivery under way, or of the next one
-	Deliveries int
+	Attempt    int       // of the delivery under way, or of the next one: 1 of what is delayed or held
+	Deliveries int       // likewise
 	DueAt      time.Time // StateDelayed, StateWaiting
 	ExpiresAt  time.Time // zero: never
 	Instance   string    // StateInflight: who holds it; StateDone: who settled it
@@ -76,7 +76,7 @@ type Entry struct {
 	// what was settled before this was kept for example.
 	SettledAt time.Time
 	Took      time.Duration
-	History   []Failure
+	History   []Failure   // in Group
 	Dead      *DeadLetter // StateDead
 	Raw       []byte      // StateInvalid: the bytes as found
 	Problem   string      // StateInvalid: why they could not be decoded

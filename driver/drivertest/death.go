@@ -101,6 +101,7 @@ func replayToAnotherGroup(t *T) {
 	if len(letters) != 1 || letters[0].Dead.Rounds != 1 || letters[0].Dead.Origin.Group != "billing" {
 		t.Fatalf("%d letters %+v, want one of billing in its second round", len(letters), letters)
 	}
+	t.equal(len(letters[0].Dead.History), 1, "failures in the group that got the letter")
 	t.move(driver.Move{Target: driver.Target{Topic: topic, Group: "billing", ID: d.ID}, To: "mail",
 		Edit: &driver.Message{Topic: topic, Key: "j", Body: []byte("mended")}, After: quiet})
 	c.ack(c.expect("mended")...)

@@ -190,6 +190,8 @@ func getWhatIsDelayedInAGroup(t *T) {
 		t.publish(m)
 		e := t.get(driver.Target{Topic: topic, Group: "audit", ID: m.ID})
 		t.equal(e.Group, "", "group of an entry that waits for all")
+		t.equal([]int{e.Attempt, e.Deliveries}, []int{1, 1}, "attempt and delivery that comes next")
+		t.equal(t.browse(e.State)[0], e, "entry of Browse")
 		t.equal(e, t.get(driver.Target{Topic: topic, ID: m.ID}), "entry without a group")
 		if !e.Ref.IsZero() {
 			t.equal(t.get(driver.Target{Topic: topic, Group: "audit", Ref: e.Ref}), e, "entry by its Ref")

@@ -182,6 +182,9 @@ func endOfLetter(x *compacted.Index, t *registry.TopicState, e driver.Entry, mad
 
 // replayed is a dead letter as its group finds it again, or another one.
 func (d *letterBox) replayed(t *registry.TopicState, m *driver.Move, e driver.Entry) *kgo.Record {
+	if m.To != "" { // a history is what happened in one group
+		e.History = nil
+	}
 	return d.groups.Inserted(t, cmp.Or(m.To, e.Group), consumer.Edited(e.Message, m.Edit),
 		fmt.Sprintf("r/%s/%d", e.ID, e.Dead.Rounds+1), record.State{
 			After: max(0, m.After), Rounds: e.Dead.Rounds + 1, Ref: e.Ref, History: envelope.AppendHistory(nil, e.History...),

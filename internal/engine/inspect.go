@@ -194,6 +194,7 @@ func (t *topic) view(e *entry, now moment) view {
 	case delayed:
 		v.DueAt = now.wall(e.due)
 	}
+	v.Attempt, v.Deliveries = 1, 1
 	v.Message = e.message(t.name, e)
 	v.setUndecoded(e)
 	return v

@@ -43,9 +43,6 @@ func EntryOf(v redisconn.Reply, topic string, ref driver.Ref, m *driver.Message,
 	m.Topic, m.PublishedAt = topic, redisconn.Wall(v.Text(9))
 	e.Message = m
 	e.DueAt, e.ExpiresAt = redisconn.Wall(v.Text(6)), redisconn.Wall(v.Text(7))
-	if e.Group == "" {
-		return e
-	}
 	failed, lost, record := int(v.Number(3)), int(v.Number(4)), v.List(12)
 	e.Attempt, e.Deliveries, e.History = failed+1, lost+1, historyOf(v.List(11))
 	if e.State == driver.StateDone && len(record) == 3 {
