@@ -46,9 +46,8 @@ local place, s = where(o, seq)
 if place == '' then return {'missing'} end
 if ARGV[10] ~= '0' and not died(place, s, ARGV[10]) then return {'outlived'} end
 if place == 'I' or place == 'R' then return {'conflict'} end
-if place == 'D' and not key_of(s.item) then -- it expired before anybody had it
-  s.item = s.item .. key_in(call('HGET', KEYS[o + EDITED], seq) or call('HGET', BODIES, seq))
-end
+-- of what expired before anybody had it the item has no key
+if place == 'D' and not key_of(s.item) then s.item = s.item .. key_in(call('HGET', KEYS[o + EDITED], seq) or call('HGET', BODIES, seq)) end
 local item = edited(s.item)
 if not item then return {'missing'} end
 if ARGV[11] ~= '' then
