@@ -83,6 +83,18 @@ func (b *Broker) Stop(ctx context.Context) error {
 	}
 }
 
+// Ended reports whether the process is gone, by itself perhaps: a broker that cannot open its files gives them up.
+func (b *Broker) Ended() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Freeze stops the process with SIGSTOP: connections stay open and nothing answers. Thaw lets it go on.
 func (b *Broker) Freeze() error { return b.signal(syscall.SIGSTOP) }
 

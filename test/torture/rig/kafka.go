@@ -145,6 +145,9 @@ func (s *kafkaServers) end(ctx context.Context, step schedule.Step, number int) 
 	defer cancel()
 	if l := s.limits[number]; l != nil {
 		if known, err := l.end(step.Action); known {
+			if b := s.cluster.Brokers[number-1]; b.Ended() {
+				err = errors.Join(err, b.Restart())
+			}
 			return errors.Join(err, s.ready(ctx))
 		}
 	}
