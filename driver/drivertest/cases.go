@@ -273,7 +273,7 @@ func Cases() []Case {
 		{"delete/of no group", deleteOfNoGroup},
 		{"delete/for all groups", deleteForAllGroups},
 		{"delete/unblocks the key", deleteUnblocksTheKey},
-		{"delete/of what is kept", deleteOfWhatIsKept},
+		{keptCase, deleteOfWhatIsKept},
 		{"move/runs now", moveRunsNow},
 		{"move/reschedules", moveReschedules},
 		{"move/postpones", movePostpones},

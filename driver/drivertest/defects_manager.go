@@ -27,7 +27,7 @@ func managerDefects() []Defect {
 		{"purge takes what is in flight", purgeInflight, []string{"purge/what is queued"}, true},
 		{"delete without effect", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, remove: func(ts []driver.Target) []error { return make([]error, len(ts)) }}
-		}, []string{"delete/in each state", "delete/of what is kept", "delay/hold then roll back", "dead/deleted"}, true},
+		}, []string{"delete/in each state", keptCase, "delay/hold then roll back", "dead/deleted"}, true},
 		{"move without effect", func(d driver.Driver) driver.Driver {
 			return &broken{Driver: d, move: func(ms []driver.Move) []error { return make([]error, len(ms)) }}
 		}, []string{"move/runs now", "move/settled to another group", "dead/replay starts over",

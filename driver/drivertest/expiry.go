@@ -231,11 +231,14 @@ func expiredBeforeDueToTheDeadLetters(t *T) {
 	for _, g := range groups {
 		t.ok(t.EnsureGroup(t.ctx(), topic, g, driver.GroupOptions{}), "EnsureGroup")
 	}
-	ms := []*driver.Message{t.msg("held", delay(driver.Hold), ttl(2*unit), key("k")),
-		t.msg("delayed", delay(unit), ttl(2*unit)), t.msg("scheduled", ttl(2*unit))}
-	ms[2].At = time.Now().Add(time.Hour)
+	ms := []*driver.Message{t.msg("held", delay(driver.Hold), ttl(3*unit), key("k")),
+		t.msg("delayed", delay(2*unit), ttl(3*unit)), t.msg("scheduled", ttl(3*unit))}
+	begun := time.Now()
+	ms[2].At = begun.Add(time.Hour)
 	t.publish(ms...)
-	t.move(driver.Move{Target: driver.Target{Topic: topic, ID: ms[1].ID}, After: time.Hour})
+	t.before(begun.Add(unit), func() { // long before it is due, or expires
+		t.move(driver.Move{Target: driver.Target{Topic: topic, ID: ms[1].ID}, After: time.Hour})
+	})
 	for _, g := range groups {
 		t.until("the messages die in "+g, func() bool { return len(t.browseGroup(g, driver.StateDead)) == len(ms) })
 		for _, m := range ms {
